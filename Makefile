@@ -1,0 +1,41 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types bench docs check-deploy clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+setup: $(STAMP) ## make .venv with everything the other commands need
+
+demo: $(STAMP) ## score 50,000 real flights on a real local Kafka, and check the result
+	$(BIN)/pelton demo
+
+test: $(STAMP) lint types ## lint, check types, run every test
+	$(BIN)/pytest
+
+lint: $(STAMP) ## ruff: style and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(STAMP) ## mypy, strict, over every room
+	$(BIN)/python -m tests.check_types
+
+bench: $(STAMP) ## Pelton beside a hand-written loop, in one run
+	$(BIN)/python -m benchmarks.run
+
+docs: $(STAMP) ## write the generated documents again (wire schemas, metrics, settings)
+	$(BIN)/python -m pelton.schemas.wire_schemas
+
+check-deploy: $(STAMP) ## check deploy/ with the tools it needs
+	bash deploy/check.sh
+
+clean: ## remove what the other commands made
+	rm -rf .venv .types .pelton build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Pelton, a Kafka-native model server."""
