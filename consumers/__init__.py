@@ -1,0 +1,1 @@
+"""Events in: polling, batching, offsets and the assignment of partitions."""

@@ -1,0 +1,174 @@
+"""One queue between the poll thread and the device: batches are formed when the device asks for one."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pelton.schemas.records import Records
+
+
+class CloseReason(StrEnum):
+    """Why a batch was closed."""
+
+    SIZE = "size"
+    COST = "cost"
+    WAIT = "wait"
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records handed to the model together: one block a partition and poll, in arrival order."""
+
+    parts: list[Records]
+    closed_by: CloseReason
+    waited_s: float
+    n_records: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_records = sum(map(len, self.parts))
+
+
+class Batcher:
+    """A bounded queue of records that closes a batch by size, by cost, or by the wait since its first record.
+
+    `put` belongs to the poll thread, `take` to the scoring thread. A batch is formed only inside `take`: closing on
+    time while the device is busy would make batches of one (see DESIGN.md, "Non-obvious"). The queue takes what one
+    poll brought even if that passes the bound; `full` then tells the poll thread to stop asking for more.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_size: int,
+        max_wait_s: float,
+        max_records: int,
+        max_bytes: int,
+        cost_limit: int | None = None,
+        cost: Callable[[Any], int] | None = None,
+    ) -> None:
+        self._max_size, self._max_wait_s = max_size, max_wait_s
+        self._max_records, self._max_bytes = max_records, max_bytes
+        self._cost_limit, self._cost = cost_limit, cost
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._room = threading.Condition(self._lock)
+        self._idle = threading.Condition(self._lock)
+        self._queue: deque[Records] = deque()
+        self._n_records = self._n_bytes = 0
+        self._out = self._closed = False
+
+    def put(self, records: Records) -> None:
+        """Queue what one poll brought of one partition; never blocks."""
+        with self._lock:
+            before = self._n_records
+            self._queue.append(records)
+            self._n_records += len(records)
+            self._n_bytes += records.n_bytes
+            if before == 0 or before < self._max_size <= self._n_records or self._cost_limit:
+                self._work.notify()
+
+    def take(self) -> Batch | None:
+        """Wait for records and return the next batch, or None once the batcher is closed.
+
+        Asking for a batch says that the one before is done with.
+        """
+        with self._lock:
+            self._out = False
+            self._idle.notify_all()
+            while not self._closed:
+                if not self._queue:
+                    self._work.wait()
+                    continue
+                due_s = self._queue[0].arrived_s + self._max_wait_s
+                wait_s = due_s - time.monotonic()
+                if self._n_records >= self._max_size or wait_s <= 0:
+                    return self._form()
+                self._work.wait(wait_s)
+            return None
+
+    def wait_for_room(self, timeout_s: float) -> bool:
+        """Wait until the queue is no longer full, at most `timeout_s`; return whether it has room."""
+        with self._lock:
+            return self._room.wait_for(lambda: self._closed or self.filled < 1, timeout_s)
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait until no batch is out, at most `timeout_s`; return whether none is."""
+        with self._lock:
+            return self._idle.wait_for(lambda: not self._out, timeout_s)
+
+    def drop(self, gone: Callable[[Records], bool]) -> int:
+        """Forget queued records for which `gone` holds, and return how many there were."""
+        with self._lock:
+            before = self._n_records
+            self._queue = deque(records for records in self._queue if not gone(records))
+            self._recount()
+            self._room.notify_all()
+            return before - self._n_records
+
+    def close(self) -> None:
+        """End every wait at once; `take` returns None from now on."""
+        with self._lock:
+            self._closed = True
+            self._work.notify_all()
+            self._room.notify_all()
+
+    @property
+    def filled(self) -> float:
+        """How much of the queue is taken, by records or by bytes; 1 and more is full."""
+        return max(self._n_records / self._max_records, self._n_bytes / self._max_bytes)
+
+    @property
+    def n_records(self) -> int:
+        """Records waiting."""
+        return self._n_records
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of record values waiting."""
+        return self._n_bytes
+
+    def _form(self) -> Batch:
+        parts: list[Records] = []
+        waited_s = time.monotonic() - self._queue[0].arrived_s
+        room, cost_left = self._max_size, self._cost_limit
+        reason = CloseReason.WAIT
+        while self._queue:
+            head = self._queue.popleft()
+            n, cost_left = self._fitting(head, room, cost_left, first=not parts)
+            if n < len(head):
+                reason = CloseReason.SIZE if n == room else CloseReason.COST
+                taken, rest = head.split(n)
+                self._queue.appendleft(rest)
+                head = taken
+            if len(head):
+                parts.append(head)
+                room -= len(head)
+            if n == 0 or room == 0 or reason is CloseReason.COST:
+                break
+        reason = CloseReason.SIZE if room == 0 else reason
+        self._recount(parts)
+        self._out = True
+        self._room.notify_all()
+        return Batch(parts, reason, waited_s)
+
+    def _fitting(self, head: Records, room: int, cost_left: int | None, *, first: bool) -> tuple[int, int | None]:
+        n = min(room, len(head))
+        if cost_left is None or self._cost is None:
+            return n, cost_left
+        for i, event in enumerate(head.events[:n]):
+            cost_left -= self._cost(event)
+            if cost_left < 0 and not (first and i == 0):
+                return i, cost_left
+        return n, cost_left
+
+    def _recount(self, taken: list[Records] | None = None) -> None:
+        if taken is None:
+            self._n_records = sum(map(len, self._queue))
+            self._n_bytes = sum(records.n_bytes for records in self._queue)
+        else:
+            self._n_records -= sum(map(len, taken))
+            self._n_bytes -= sum(records.n_bytes for records in taken)

@@ -1,0 +1,60 @@
+"""Back-pressure: when to ask Kafka for more, when to wait, when to pause."""
+
+from enum import StrEnum
+
+from pelton.consumers.batcher import Batcher
+from pelton.consumers.source import Source
+from pelton.deadline import Deadline
+from pelton.schemas.records import Records
+
+POLL_S = 0.1
+PAUSE_AFTER_S = 0.5
+
+
+class Flow(StrEnum):
+    """What the poll thread does about the queue."""
+
+    FLOWING = "flowing"
+    WAITING = "waiting"
+    PAUSED = "paused"
+
+
+class Intake:
+    """Asks the source for records while the queue has room.
+
+    Pausing throws away what has been fetched ahead, so a full queue is waited for first, and partitions are paused
+    only when it stays full. Paused partitions are still polled: the member stays in its group however slow the model
+    is. They flow again when half of the queue is free.
+    """
+
+    def __init__(self, source: Source, batcher: Batcher) -> None:
+        self._source, self._batcher = source, batcher
+        self._flow = Flow.FLOWING
+        self._patience = Deadline.after(0)
+
+    @property
+    def flow(self) -> Flow:
+        """What is being done about the queue now."""
+        return self._flow
+
+    def next(self) -> list[Records]:
+        """Return what the source has, or nothing within a tenth of a second."""
+        self._decide()
+        if self._flow is Flow.WAITING:
+            self._batcher.wait_for_room(min(POLL_S, self._patience.remaining_s()))
+            return []
+        return self._source.poll(POLL_S)
+
+    def _decide(self) -> None:
+        if self._flow is Flow.PAUSED:
+            if self._batcher.filled <= 0.5:
+                self._source.resume()
+                self._flow = Flow.FLOWING
+        elif self._batcher.filled < 1:
+            self._flow = Flow.FLOWING
+        elif self._flow is Flow.FLOWING:
+            self._flow = Flow.WAITING
+            self._patience = Deadline.after(PAUSE_AFTER_S)
+        elif self._patience.expired:
+            self._source.pause()
+            self._flow = Flow.PAUSED

@@ -1,0 +1,200 @@
+"""Events in: one member of a consumer group, polled for columns of records."""
+
+import time
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import methodcaller
+from typing import Any, Protocol
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from pelton.consumers.assignment import Assignment, Partition
+from pelton.kafka_errors import NO_OFFSET, failure
+from pelton.schemas.records import Records
+
+log = structlog.get_logger(__name__)
+
+_origin = methodcaller("partition")
+
+
+class RebalanceListener(Protocol):
+    """What has to happen when partitions come and go; called in the poll thread, inside `Source.poll`."""
+
+    def on_assigned(self, partitions: list[Partition]) -> None:
+        """Partitions were added, after the assignment's epoch was opened."""
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Partitions are about to leave: the last moment at which their offsets can be committed."""
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Partitions have left already; another member may be working on them."""
+
+
+class Source:
+    """A group member that brings records as columns, one block a partition, and never stops polling.
+
+    Belongs to the poll thread. `poll` waits for the first record and takes along what has been fetched by then:
+    a call for many records would wait for all of them, or its whole time-out (failures.md, B09).
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        topics: list[str],
+        assignment: Assignment,
+        *,
+        max_records: int,
+        make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+    ) -> None:
+        self.assignment = assignment
+        self.joined = False
+        self.problems: dict[str, str] = {}
+        self.commits_refused = 0
+        self._topics = topics
+        self._max_records = max_records
+        self._paused = False
+        self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
+            config.get("group.protocol") == "consumer"
+        )
+        self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._on_error})
+
+    def join(self, listener: RebalanceListener) -> None:
+        """Join the group; the listener hears in later polls which partitions come and go."""
+        self._listener = listener
+        self._consumer.subscribe(
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def poll(self, timeout_s: float) -> list[Records]:
+        """Wait up to `timeout_s` for records and return them by partition, undecoded; serves rebalances and commits."""
+        messages = self._consumer.consume(1, timeout_s)
+        if messages:
+            messages += self._consumer.consume(self._max_records - 1, 0)
+        return self._columns(messages)
+
+    def _columns(self, messages: list[Message]) -> list[Records]:
+        if any(message.error() for message in messages):
+            messages = [message for message in messages if not self._is_error(message)]
+        arrived_s = time.monotonic()
+        if len(self._topics) == 1:
+            return [
+                self._block(self._topics[0], partition, own, arrived_s) for partition, own in _by_partition(messages)
+            ]
+        topics: dict[str, list[Message]] = {}
+        for message in messages:
+            topics.setdefault(message.topic(), []).append(message)
+        return [
+            self._block(topic, partition, own, arrived_s)
+            for topic, of_topic in topics.items()
+            for partition, own in _by_partition(of_topic)
+        ]
+
+    def _block(self, topic: str, partition: int, messages: list[Message], arrived_s: float) -> Records:
+        return Records(
+            topic=topic,
+            partition=partition,
+            epoch=self.assignment.epoch((topic, partition)),
+            messages=messages,
+            offsets=[message.offset() for message in messages],
+            events=[],
+            n_bytes=sum([len(message) for message in messages]),
+            arrived_s=arrived_s,
+        )
+
+    def commit(self, offsets: dict[Partition, int], *, wait: bool = False) -> None:
+        """Commit the next offsets to read; with `wait` until the broker has answered.
+
+        Raises:
+            KafkaFailure: with `wait`, when the broker refuses or does not answer.
+        """
+        positions = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+        try:
+            self._consumer.commit(offsets=positions, asynchronous=not wait)
+        except KafkaException as error:
+            raise failure(error) from error
+
+    def pause(self) -> None:
+        """Fetch nothing for now, but keep polling."""
+        self._paused = True
+        self._consumer.pause(self._consumer.assignment())
+
+    def resume(self) -> None:
+        """Fetch again, from where the last poll ended."""
+        self._paused = False
+        self._consumer.resume(self._consumer.assignment())
+
+    def lag(self, partition: Partition, timeout_s: float) -> int | None:
+        """Return the records of a partition not polled yet, never negative, or None when nobody can tell.
+
+        Asks the broker for the end; the cached watermark would be stale. Safe from any thread.
+        """
+        topic, number = partition
+        position = self._consumer.position([TopicPartition(topic, number)])[0].offset
+        start, end = self._consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
+        return None if position < 0 else max(0, end - max(position, start))
+
+    def close(self) -> None:
+        """Leave the group; partitions are revoked on the way."""
+        self._consumer.close()
+
+    def _is_error(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return False
+        topic = message.topic()
+        if topic is not None:
+            self.problems[topic] = failure(error).args[0]
+        log.warning("poll_error", topic=topic, error=error.name(), reason=error.str())
+        return True
+
+    def _on_error(self, error: KafkaError) -> None:
+        log.warning("consumer_error", error=error.name(), reason=error.str(), fatal=error.fatal())
+        if error.fatal():
+            raise failure(error)
+
+    def _on_commit(self, error: KafkaError | None, _offsets: list[TopicPartition]) -> None:
+        if error is not None and error.code() != NO_OFFSET:
+            self.commits_refused += 1
+            log.warning("commit_refused", error=error.name(), reason=error.str())
+
+    def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
+        if self._cooperative:
+            consumer.incremental_assign(added)
+        else:
+            consumer.assign(added)
+        self.joined = True
+        partitions = _partitions(added)
+        epoch = self.assignment.assign(partitions)
+        for topic, _ in partitions:
+            self.problems.pop(topic, None)
+        self._listener.on_assigned(partitions)
+        if self._paused and added:
+            consumer.pause(added)
+        log.info("partitions_assigned", partitions=partitions, epoch=epoch)
+
+    def _on_revoke(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
+        partitions = _partitions(gone)
+        self._listener.on_revoked(partitions)
+        self.assignment.revoke(partitions)
+        log.info("partitions_revoked", partitions=partitions)
+
+    def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
+        partitions = _partitions(gone)
+        self.assignment.revoke(partitions)
+        self._listener.on_lost(partitions)
+        log.warning("partitions_lost", partitions=partitions)
+
+
+def _by_partition(messages: list[Message]) -> Iterable[tuple[int, list[Message]]]:
+    blocks: dict[int, list[Message]] = {}
+    for partition, run in groupby(messages, _origin):
+        if partition in blocks:
+            blocks[partition] += run
+        else:
+            blocks[partition] = list(run)
+    return blocks.items()
+
+
+def _partitions(given: list[TopicPartition]) -> list[Partition]:
+    return [(partition.topic, partition.partition) for partition in given]

@@ -1,0 +1,185 @@
+"""Scores and dead letters out, at least once, each of them known to be safe before its offset is committed."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import structlog
+from confluent_kafka import KafkaError, Producer
+
+from pelton.deadline import Deadline
+from pelton.errors import PeltonError
+from pelton.kafka_errors import GAPLESS, RECORD_FAULTS, SIZE_FAULTS, failure
+from pelton.producers.channel import Channel, Manner
+from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.outputs import Outputs
+from pelton.producers.sender import Sender, count_tombstones
+from pelton.producers.tickets import Ticket
+from pelton.producers.window import Window
+from pelton.schemas.codes import Code
+from pelton.schemas.records import Records
+from pelton.schemas.rejection import Rejection
+
+log = structlog.get_logger(__name__)
+
+CALM_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A block whose every outcome is safe at the broker; `refused` counts its dead letters by code."""
+
+    records: Records
+    refused: dict[str, int]
+    tombstones: int
+
+
+class Sink:
+    """Writes what became of each record, and tells when all of a block is safe at the broker.
+
+    `write` belongs to the scoring thread, `settled` to the poll thread; delivery reports are served by whichever
+    waits. When one says no, everything on its way is sent again with a report for each message: a record the broker
+    will not take becomes a dead letter, alone. Any other refusal then ends the worker with nothing committed.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        outputs: Outputs,
+        dead_letters: DeadLetters,
+        *,
+        max_in_flight: int,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
+        self._topic = outputs.rules.topic
+        # By key, one call spreads over partitions, and a report answers for its own partition only.
+        self._usual = Manner.CAREFUL if outputs.rules.partition == "key" else Manner.FAST
+        self._channel = Channel(config, self._usual, make_producer, self._on_error)
+        self._sender = Sender(self._channel, outputs, dead_letters, self._on_report)
+        self._serving = threading.RLock()
+        self._settled: deque[Settled] = deque()
+        self._waiting: dict[Ticket, float] = {}
+        self._window = Window(max_in_flight, self._serve)
+        self._calm = Deadline.after(0)
+        self._doubt: KafkaError | None = None
+        self._failure: PeltonError | None = None
+
+    def write(self, records: Records, outcomes: Sequence[Any]) -> None:
+        """Hand over what became of each record of a block: a score, a `Rejection` or `TOMBSTONE`.
+
+        Waits while too much is on its way already. Raises the error of an earlier delivery that failed for good.
+        """
+        if len(records) > self._window.max_records:
+            head, rest = records.split(self._window.max_records)
+            self.write(head, outcomes[: len(head)])
+            self.write(rest, outcomes[len(head) :])
+            return
+        tombstones = count_tombstones(outcomes)
+        skipped = 0 if self._sender.passes_tombstones else tombstones
+        ticket = Ticket(records, outcomes, len(records) - skipped, tombstones)
+        self._window.enter(ticket.n_outputs, self._check)
+        with self._serving:
+            if self._channel.manner is not self._usual and self._calm.expired and not self._waiting:
+                self._channel.open(self._usual)
+            self._waiting[ticket] = time.monotonic()
+            self._sender.send(ticket)
+            self._settle_if_done(ticket)
+
+    def settled(self) -> list[Settled]:
+        """Serve delivery reports and return the blocks that became safe since the last call.
+
+        Raises the error of a delivery that failed for good.
+        """
+        self._serve(0)
+        self._check()
+        return [self._settled.popleft() for _ in range(len(self._settled))]
+
+    def flush(self, deadline: Deadline) -> bool:
+        """Wait for every delivery report, at most until the deadline; return whether all came."""
+        while self._waiting and not deadline.expired and self._failure is None:
+            self._serve(min(0.02, deadline.remaining_s()))
+        return not self._waiting
+
+    def close(self) -> None:
+        """Give up what is still on its way: its records are not committed and will be read again."""
+        with self._serving:
+            self._waiting.clear()
+            self._channel.producer.purge()
+            self._channel.producer.poll(0)
+
+    @property
+    def in_flight(self) -> int:
+        """Outputs handed over and not yet known to be safe."""
+        return self._window.in_flight
+
+    def waiting_s(self) -> float:
+        """Return the age of the oldest block that lacks a delivery report, in seconds, or 0; from any thread."""
+        started_s = min(list(self._waiting.values()), default=None)
+        return 0.0 if started_s is None else time.monotonic() - started_s
+
+    def reach(self, timeout_s: float) -> None:
+        """Ask the broker for the sink's partitions; from any thread. Raises KafkaException when it does not answer."""
+        self._channel.producer.list_topics(self._topic, timeout=timeout_s)
+
+    def _serve(self, timeout_s: float) -> None:
+        with self._serving:
+            self._channel.producer.poll(timeout_s)
+            if self._doubt is not None:
+                self._send_again(self._doubt)
+
+    def _send_again(self, doubt: KafkaError) -> None:
+        log.warning("deliveries_doubted", reason=doubt.str(), error=doubt.name(), blocks=len(self._waiting))
+        self._doubt = None
+        self._calm = Deadline.after(CALM_S)
+        for ticket in self._waiting:
+            ticket.restart()
+        self._channel.open(Manner.CAREFUL)
+        for ticket in list(self._waiting):
+            self._sender.send(ticket)
+            self._settle_if_done(ticket)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _settle_if_done(self, ticket: Ticket) -> None:
+        if not ticket.awaited and self._waiting.pop(ticket, None) is not None:
+            self._window.leave(ticket.n_outputs)
+            self._settled.append(Settled(ticket.records, ticket.refused, ticket.tombstones))
+
+    def _on_report(self, ticket: Ticket, attempt: int, error: KafkaError | None, message: Any) -> None:
+        """Take one delivery report; the callback of scores and of dead letters."""
+        if attempt != ticket.attempt or ticket not in self._waiting:
+            return
+        if error is None:
+            ticket.awaited -= 1
+            self._settle_if_done(ticket)
+        elif not self._channel.careful:
+            self._doubt = self._doubt or error
+        elif error.code() in RECORD_FAULTS and message.topic() == self._topic and message.value() is not None:
+            self._set_aside(ticket, error, message.value())
+            ticket.awaited -= 1
+        else:
+            self._fail(error)
+
+    def _set_aside(self, ticket: Ticket, error: KafkaError, value: bytes) -> None:
+        """Make a dead letter of the record whose score the broker will never take."""
+        message = ticket.message_of(msgspec.json.decode(value)["source"]["offset"])
+        code = Code.TOO_LARGE if error.code() in SIZE_FAULTS else Code.INVALID
+        reason = f"the sink refused the score of {len(value)} bytes: {error.str()}"
+        self._sender.bury(ticket, message, Rejection(code, reason, "produce", error.name()))
+
+    def _on_error(self, error: KafkaError) -> None:
+        log.warning("producer_error", error=error.name(), reason=error.str(), fatal=error.fatal())
+        if error.fatal() and error.code() == GAPLESS:
+            self._doubt = self._doubt or error
+        elif error.fatal():
+            self._fail(error)
+
+    def _fail(self, error: KafkaError) -> None:
+        if self._failure is None:
+            self._failure = failure(error)

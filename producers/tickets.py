@@ -1,0 +1,31 @@
+"""The delivery of one block of records: done when the broker has acknowledged every output it led to."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pelton.schemas.records import Records
+
+
+class Ticket:
+    """One block on its way: what became of its records, and the reports still awaited.
+
+    A block may be sent more than once; `attempt` tells the reports of an earlier sending from those that count.
+    """
+
+    __slots__ = ("attempt", "awaited", "n_outputs", "outcomes", "records", "refused", "tombstones")
+
+    def __init__(self, records: Records, outcomes: Sequence[Any], n_outputs: int, tombstones: int) -> None:
+        self.records, self.outcomes = records, outcomes
+        self.n_outputs, self.tombstones = n_outputs, tombstones
+        self.attempt = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was sent: the block is sent again from its first record."""
+        self.attempt += 1
+        self.awaited = 0
+        self.refused: dict[str, int] = {}
+
+    def message_of(self, offset: int) -> Any:
+        """Return the polled message at an offset."""
+        return self.records.messages[self.records.offsets.index(offset)]

@@ -1,0 +1,83 @@
+"""How a worker's parts are put together."""
+
+from pelton.consumers.assignment import Assignment
+from pelton.consumers.batcher import Batcher
+from pelton.consumers.offsets import Offsets
+from pelton.consumers.source import Source
+from pelton.kafka_clients import consumer_properties, max_in_flight, producer_properties
+from pelton.loop import Loop
+from pelton.metrics import Metrics
+from pelton.models.package import ModelPackage
+from pelton.models.protocol import Model
+from pelton.models.scorer import Scorer
+from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.outputs import OutputRules, Outputs
+from pelton.producers.sink import Sink
+from pelton.progress import Progress
+from pelton.schemas.score import ScoreEncoder
+from pelton.schemas.settings import Settings
+
+POLL_RECORDS = 512
+
+
+def assemble(
+    settings: Settings,
+    package: ModelPackage,
+    model: Model,
+    scorer: Scorer,
+    *,
+    index: int,
+    sink_partitions: int,
+    metrics: Metrics,
+    progress: Progress,
+) -> Loop:
+    """Build the loop of one worker around a warm scorer; opens the connections, joins nothing yet."""
+    assignment = Assignment()
+    codec = package.codec()
+    stream, batch = settings.stream, settings.batch
+    rules = OutputRules(
+        topic=stream.sink,
+        n_partitions=sink_partitions,
+        key=stream.key,
+        partition=stream.partition,
+        timestamp=stream.timestamp,
+        tombstones=stream.tombstones,
+        forward_headers=frozenset(stream.forward_headers),
+        id_attribute=codec.id_attribute,
+        time_attribute=codec.time_attribute,
+    )
+    properties = producer_properties(settings)
+    sink = Sink(
+        properties,
+        Outputs(rules, ScoreEncoder(package.name, package.version_address)),
+        DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}"),
+        max_in_flight=max_in_flight(settings, properties),
+    )
+    source = Source(
+        consumer_properties(settings, index),
+        list(stream.topics),
+        assignment,
+        max_records=max(POLL_RECORDS, batch.max_size),
+    )
+    return Loop(
+        source=source,
+        codec=codec,
+        batcher=_batcher(settings, model),
+        scorer=scorer,
+        sink=sink,
+        offsets=Offsets(),
+        metrics=metrics,
+        progress=progress,
+    )
+
+
+def _batcher(settings: Settings, model: Model) -> Batcher:
+    batch, queue = settings.batch, settings.queue
+    return Batcher(
+        max_size=batch.max_size,
+        max_wait_s=batch.max_wait_ms / 1000,
+        max_records=queue.max_records or 4 * batch.max_size,
+        max_bytes=queue.max_bytes,
+        cost_limit=batch.max_cost,
+        cost=model.size,
+    )

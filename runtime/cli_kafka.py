@@ -1,0 +1,132 @@
+"""`pelton kafka`: a real Kafka for the laptop, from the command line."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pelton.errors import LocalKafkaError
+from pelton.kafka_fetch import KAFKA_VERSION
+from pelton.logs import configure_logs
+
+if TYPE_CHECKING:
+    from pelton.kafka_process import KafkaStatus
+    from pelton.local_kafka import LocalKafka
+
+DEFAULT_DATA_DIR = Path(".pelton/kafka")
+DEFAULT_PORT = 9092
+WATCH_EVERY_S = 0.5
+
+app = typer.Typer(no_args_is_help=True, help="Run a real Apache Kafka on this machine: no Docker, no Java needed.")
+
+DataDir = Annotated[Path, typer.Option(help="Folder that keeps the topics, the log and the settings.")]
+
+
+@app.command()
+def up(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help=f"Port for clients (last time's, else {DEFAULT_PORT})."),
+    ] = None,
+    heap: Annotated[int, typer.Option(min=128, help="Java heap in MiB.")] = 512,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait until it is ready.")] = 180.0,
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay here; Ctrl-C stops it.")] = False,
+) -> None:
+    """Start Kafka and wait until it answers; does nothing when it is up already."""
+    with _clear_errors():
+        remembered = _local_kafka(data_dir).remembered_bootstrap
+        kafka = _local_kafka(data_dir, port or (None if remembered else DEFAULT_PORT), heap)
+        with _err().status("Starting Kafka; the first time it is fetched, which takes about half a minute"):
+            bootstrap = kafka.up(timeout, detach=not foreground)
+        _out().print(f"Kafka {KAFKA_VERSION} is up at [bold green]{bootstrap}[/]", highlight=False)
+        if foreground:
+            _stay(kafka)
+
+
+@app.command()
+def down(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    delete_data: Annotated[bool, typer.Option("--delete-data", help="Also delete all topics.")] = False,
+) -> None:
+    """Stop Kafka; its topics stay for the next start."""
+    with _clear_errors():
+        kafka = _local_kafka(data_dir)
+        _out().print("Kafka is down" if kafka.down() else "Kafka was not up")
+        if delete_data:
+            kafka.delete_data()
+            _out().print("its data are deleted")
+
+
+@app.command()
+def status(data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+    """Show whether Kafka is up and where; exit code 0 when it is, else 1."""
+    with _clear_errors():
+        kafka = _local_kafka(data_dir)
+        known = kafka.status()
+        for name, value in _lines(kafka, known):
+            _out().print(f"{name:<10} {value}", highlight=False)
+    if not known.running:
+        raise typer.Exit(1)
+
+
+def _local_kafka(data_dir: Path, port: int | None = None, heap_mb: int = 512) -> "LocalKafka":
+    # Late, so that `pelton --help` works without the extra [local].
+    from pelton.local_kafka import LocalKafka  # noqa: PLC0415
+
+    return LocalKafka(data_dir, port, heap_mb)
+
+
+def _lines(kafka: "LocalKafka", known: "KafkaStatus") -> Iterator[tuple[str, str]]:
+    yield "state", "[bold green]up[/]" if known.running else "[bold red]down[/]"
+    if known.pid is not None and known.started_s is not None:
+        yield "bootstrap", str(known.bootstrap)
+        yield "version", KAFKA_VERSION
+        yield "pid", str(known.pid)
+        yield "up for", f"{time.time() - known.started_s:.0f} s"
+        yield "memory", f"{known.resident_bytes / 2**20:.0f} MiB"
+    yield "data", escape(str(kafka.data_dir))
+    yield "log", escape(str(kafka.log_file))
+
+
+def _stay(kafka: "LocalKafka") -> None:
+    """Wait until Ctrl-C or SIGTERM, then stop the broker; a broker that dies meanwhile is an error."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        while kafka.status().running:
+            time.sleep(WATCH_EVERY_S)
+    except KeyboardInterrupt:
+        kafka.down()
+        _out().print("Kafka is down")
+        return
+    raise LocalKafkaError(f"Kafka died; see {kafka.log_file}")
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    configure_logs("warning")  # what the commands print says the same
+    try:
+        yield
+    except LocalKafkaError as error:
+        _fail(str(error), error)
+    except ImportError as error:
+        _fail(f"a local Kafka needs the extra [local]: pip install 'pelton[local]' ({error})", error)
+
+
+def _fail(message: str, cause: Exception) -> NoReturn:
+    _err().print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1) from cause
+
+
+def _out() -> Console:
+    return Console(soft_wrap=True)
+
+
+def _err() -> Console:
+    return Console(stderr=True)

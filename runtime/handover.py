@@ -1,0 +1,60 @@
+"""What happens to work in hand when partitions come and go."""
+
+from collections.abc import Callable
+
+import structlog
+
+from pelton.consumers.assignment import Partition
+from pelton.deadline import Deadline
+from pelton.errors import KafkaFailure
+from pelton.loop import Loop
+from pelton.schemas.records import Records
+
+log = structlog.get_logger(__name__)
+
+REVOKE_BUDGET_S = 5.0
+
+
+class Handover:
+    """Commits finished work of partitions that leave and drops the rest, for their next owner to do again.
+
+    Called in the poll thread while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
+    """
+
+    def __init__(self, loop: Loop, on_joined: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_joined = on_joined
+
+    def on_assigned(self, partitions: list[Partition]) -> None:  # noqa: ARG002 - none at all counts too
+        """Say that the group is joined; a member without a partition has joined as well."""
+        self._loop.metrics.rebalances.labels("assigned").inc()
+        self._on_joined()
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Drop what waits, let the batch in hand end, and commit what became safe."""
+        loop = self._loop
+        loop.metrics.rebalances.labels("revoked").inc()
+        deadline = Deadline.after(REVOKE_BUDGET_S)
+        loop.batcher.drop(_of(partitions))
+        if not (loop.batcher.wait_until_idle(deadline.remaining_s()) and loop.sink.flush(deadline)):
+            log.warning("revoked_unfinished", partitions=partitions, budget_s=REVOKE_BUDGET_S)
+        loop.settle()
+        try:
+            loop.commit(wait=True)
+        except KafkaFailure as error:
+            log.warning("commit_refused", partitions=partitions, reason=str(error))
+        self._forget(partitions)
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Drop everything: another member may be at work on these already."""
+        self._loop.metrics.rebalances.labels("lost").inc()
+        self._loop.batcher.drop(_of(partitions))
+        self._forget(partitions)
+
+    def _forget(self, partitions: list[Partition]) -> None:
+        self._loop.offsets.forget(partitions)
+
+
+def _of(partitions: list[Partition]) -> Callable[[Records], bool]:
+    gone = set(partitions)
+    return lambda records: (records.topic, records.partition) in gone

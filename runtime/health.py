@@ -1,0 +1,143 @@
+"""The three verdicts a supervisor gives: started, live, ready. Pure functions over snapshots.
+
+**Started**: every worker has loaded and warmed its model once. A broker that is away does not
+count against it, so that a startup probe never kills a pod for somebody else's outage.
+
+**Live**: the supervisor can keep its workers making progress. A worker whose poll loop or batch has
+stood still for `stall_s` is replaced; only when its replacement hangs as well, before finishing
+a batch, or when the process cannot be killed, is the pod itself beyond help. Loading, waiting for
+a broker, a rebalance, a failing sink and a crash loop are no reason to restart the pod.
+
+**Ready**: the pod does its share of the work. Every worker is ready, except that one which was
+ready before may be coming back from its death while at least one other is ready: a single crash
+must not shrink a Service or stop a rollout, but a rollout must not go on over a worker that
+never came up. A crash loop, a failing sink, draining, and a rebalance longer than its grace are
+not ready.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pelton.states import SupervisorState, WorkerState
+
+CRASH_LOOP = 3
+"""Deaths in a row, none followed by a stable time, that make a crash loop."""
+REBALANCE_GRACE_S = 60.0
+"""How long a worker whose partitions move still counts as ready, in seconds."""
+
+_COMING_BACK = frozenset(
+    {
+        WorkerState.RESTARTING,
+        WorkerState.STARTING,
+        WorkerState.LOADING,
+        WorkerState.WARMING,
+        WorkerState.JOINING,
+    }
+)
+_HOLDS_WORK = frozenset({WorkerState.READY, WorkerState.REBALANCING})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One worker as its supervisor sees it; times in seconds of `time.monotonic()`, 0 = never."""
+
+    index: int
+    state: WorkerState
+    reason: str = ""
+    since_s: float = 0.0
+    was_warm: bool = False
+    was_ready: bool = False
+    ready_since_s: float = 0.0
+    """When the process now running was first ready."""
+    deaths: int = 0
+    """Deaths in a row; a stable time as ready sets it back to 0."""
+    hangs: int = 0
+    """Hangs in a row, with no batch finished and no quiet time between them."""
+    last_hang: str = ""
+    unkillable: bool = False
+    poll_beat_s: float = 0.0
+    batch_started_s: float = 0.0
+    batch_finished_s: float = 0.0
+    oldest_unfinished_s: float = 0.0
+    in_flight: int = 0
+    """Scores and dead letters the broker has not acknowledged yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to one probe, and why it is no."""
+
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether nothing speaks against it."""
+        return not self.reasons
+
+    def describe(self) -> dict[str, str | list[str]]:
+        """Return the body of the probe's answer."""
+        return {"status": "ok" if self.ok else "failing", "reasons": list(self.reasons)}
+
+
+def hang(worker: WorkerView, now_s: float, stall_s: float) -> str:
+    """Say what has stood still for longer than `stall_s`, or nothing.
+
+    Where scores cannot leave, batches stand still as they must. Old unfinished records alone are no
+    hang either: they may wait behind long batches or for the broker.
+    """
+    polled = worker.poll_beat_s and now_s - worker.poll_beat_s
+    if polled > stall_s:
+        return f"the poll loop has not come round for {polled:.0f} s"
+    if worker.state is WorkerState.BLOCKED:
+        return ""
+    running = worker.batch_started_s and now_s - worker.batch_started_s
+    if running > stall_s:
+        return f"the batch in the model has not ended for {running:.0f} s"
+    waiting = worker.oldest_unfinished_s and now_s - worker.oldest_unfinished_s
+    idle = now_s - worker.batch_finished_s
+    if worker.state in _HOLDS_WORK and not (running or worker.in_flight) and min(waiting, idle) > stall_s:
+        return f"records have waited for {waiting:.0f} s and no batch was finished"
+    return ""
+
+
+def startup(workers: Sequence[WorkerView]) -> Verdict:
+    """Tell whether every worker has had a warm model once."""
+    return Verdict(tuple(_say(w) for w in workers if not w.was_warm))
+
+
+def live(workers: Sequence[WorkerView]) -> Verdict:
+    """Tell whether the supervisor can still keep its workers going."""
+    return Verdict(tuple(f"worker {w.index}: {w.last_hang}, and {_beyond_help(w)}" for w in workers if _beyond_help(w)))
+
+
+def _beyond_help(worker: WorkerView) -> str:
+    if worker.unkillable:
+        return "it cannot be killed"
+    return "replacing it did not help" if worker.hangs > 1 else ""
+
+
+def ready(supervisor: SupervisorState, workers: Sequence[WorkerView], now_s: float, stable_s: float) -> Verdict:
+    """Tell whether events are scored here; `stable_s` as ready ends a crash loop."""
+    if supervisor is not SupervisorState.RUNNING:
+        return Verdict((f"the supervisor is {supervisor}",))
+    serving = [w.index for w in workers if _serves(w, now_s, stable_s)]
+    lacking = [w for w in workers if w.index not in serving and not (serving and _forgiven(w))]
+    if not workers:
+        return Verdict(("no worker was started yet",))
+    return Verdict(tuple(_say(w) for w in lacking))
+
+
+def _serves(worker: WorkerView, now_s: float, stable_s: float) -> bool:
+    settled = worker.deaths < CRASH_LOOP or now_s - worker.ready_since_s >= stable_s
+    moving = worker.state is WorkerState.REBALANCING and now_s - worker.since_s <= REBALANCE_GRACE_S
+    return settled and (moving or worker.state is WorkerState.READY)
+
+
+def _forgiven(worker: WorkerView) -> bool:
+    return worker.was_ready and worker.deaths < CRASH_LOOP and worker.state in _COMING_BACK
+
+
+def _say(worker: WorkerView) -> str:
+    loop = f"in a crash loop ({worker.deaths} deaths in a row), " if worker.deaths >= CRASH_LOOP else ""
+    why = f": {worker.reason}" if worker.reason else ""
+    return f"worker {worker.index} is {loop}{worker.state}{why}"

@@ -1,0 +1,63 @@
+"""librdkafka's properties for a worker: what the settings pass through, under what Pelton promises."""
+
+import logging
+from typing import Any
+
+from pelton.schemas.settings import Settings
+
+IN_FLIGHT_BATCHES = 16
+
+# Lost connections reach us as errors and are logged once for each change; the client would repeat them for ever.
+_REPEATED = ("FAIL ", "ERROR ", "CONFWARN ")
+
+librdkafka_log = logging.getLogger("pelton.librdkafka")
+librdkafka_log.addFilter(lambda record: not record.getMessage().startswith(_REPEATED))
+
+_CONSUMER = {
+    "partition.assignment.strategy": "cooperative-sticky",
+    # The default of 64 MiB a partition would let a worker with many partitions grow without bound.
+    "queued.max.messages.kbytes": 16 * 1024,
+    "topic.metadata.refresh.interval.ms": 30_000,
+    # Sends, commits and heartbeats are small: waiting to fill a packet only adds latency.
+    "socket.nagle.disable": True,
+}
+_PRODUCER = {
+    "linger.ms": 1,
+    # The Java client's choice for a key, so that a topic written by both keeps its keys together.
+    "partitioner": "murmur2_random",
+    # Never give a score up for being old: what cannot be delivered holds the worker back instead.
+    "message.timeout.ms": 0,
+    "socket.nagle.disable": True,
+}
+
+
+def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
+    """Return the properties of a worker's consumer; what breaks the delivery promise cannot be set."""
+    stream = settings.stream
+    properties: dict[str, Any] = {
+        **_CONSUMER,
+        **settings.kafka,
+        "group.id": stream.group,
+        "auto.offset.reset": stream.reset,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": False,
+        "isolation.level": "read_committed",
+        "logger": librdkafka_log,
+    }
+    if properties.get("group.protocol") == "consumer":
+        properties.pop("partition.assignment.strategy")
+    if stream.static_id:
+        properties["group.instance.id"] = f"{stream.static_id}-{index}"
+    return properties
+
+
+def producer_properties(settings: Settings) -> dict[str, Any]:
+    """Return the properties of a worker's producer: idempotent, acknowledged by all replicas."""
+    return {**_PRODUCER, **settings.kafka, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
+
+
+def max_in_flight(settings: Settings, properties: dict[str, Any]) -> int:
+    """Return how many scores may be on their way at once, so that the producer's own queue is never full."""
+    wanted = IN_FLIGHT_BATCHES * settings.batch.max_size
+    return min(wanted, int(properties.get("queue.buffering.max.messages", 100_000)))

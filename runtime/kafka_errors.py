@@ -1,0 +1,99 @@
+"""The one edge at which librdkafka's errors become ours."""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from pelton.errors import (
+    AccessDenied,
+    BrokerUnavailable,
+    DeliveryFailed,
+    Fenced,
+    KafkaFailure,
+    TopicMissing,
+)
+
+_CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
+    BrokerUnavailable: frozenset(
+        {
+            KafkaError._ALL_BROKERS_DOWN,
+            KafkaError._TRANSPORT,
+            KafkaError._TIMED_OUT,
+            KafkaError._RESOLVE,
+            KafkaError._WAIT_COORD,
+            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+            KafkaError.COORDINATOR_NOT_AVAILABLE,
+            KafkaError.NOT_COORDINATOR,
+            KafkaError.REQUEST_TIMED_OUT,
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.NOT_ENOUGH_REPLICAS,
+            KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            KafkaError.NETWORK_EXCEPTION,
+        }
+    ),
+    TopicMissing: frozenset(
+        {
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_TOPIC,
+            KafkaError._UNKNOWN_PARTITION,
+        }
+    ),
+    AccessDenied: frozenset(
+        {
+            KafkaError._AUTHENTICATION,
+            KafkaError._SSL,
+            KafkaError.SASL_AUTHENTICATION_FAILED,
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+            KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        }
+    ),
+    Fenced: frozenset(
+        {
+            KafkaError._FENCED,
+            KafkaError.FENCED_INSTANCE_ID,
+            KafkaError.INVALID_PRODUCER_EPOCH,
+            KafkaError.PRODUCER_FENCED,
+        }
+    ),
+}
+
+SIZE_FAULTS = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE})
+
+# What a broker refuses because of the record itself: that record becomes a dead letter, nobody else suffers.
+RECORD_FAULTS = frozenset(
+    {
+        *SIZE_FAULTS,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_MSG,
+    }
+)
+
+GAPLESS = KafkaError._GAPLESS_GUARANTEE
+NO_OFFSET = KafkaError._NO_OFFSET
+
+# Commits are refused with these while a group changes hands: the work is dropped, the consumer goes on.
+REBALANCE_CODES = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.STALE_MEMBER_EPOCH,
+        KafkaError.FENCED_MEMBER_EPOCH,
+        KafkaError._ASSIGNMENT_LOST,
+        KafkaError._STATE,
+    }
+)
+
+
+def failure(error: KafkaError | KafkaException) -> KafkaFailure:
+    """Return our error for one of librdkafka's; what is in no list is a `DeliveryFailed` or a plain `KafkaFailure`."""
+    if isinstance(error, KafkaException):
+        error = error.args[0]
+    if not isinstance(error, KafkaError):
+        return KafkaFailure(str(error))
+    for kind, codes in _CLASSES.items():
+        if error.code() in codes:
+            return kind(error.str())
+    return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")

@@ -1,0 +1,88 @@
+"""The HTTP server beside the workers: health, metrics and status."""
+
+import errno
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from pelton.errors import SettingsError
+from pelton.health import Verdict
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_CLOSE_S = 1.0
+_CAUSES = {
+    errno.EADDRINUSE: "another process listens there",
+    errno.EACCES: "this user may not listen there",
+    errno.EADDRNOTAVAIL: "this machine does not have that address",
+}
+
+
+class Sidecar:
+    """Serves what the three callables return; it never waits for a worker.
+
+    `/health/startup`, `/health/live`, `/health/ready` answer 200 or 503 with
+    `{"status": "ok" | "failing", "reasons": [...]}`; `/metrics` in Prometheus' text format;
+    `/status` as JSON.
+    """
+
+    def __init__(
+        self,
+        verdicts: Mapping[str, Callable[[], Verdict]],
+        metrics: Callable[[], str],
+        status: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._runner: web.AppRunner | None = None
+        self._app = web.Application()
+        for name, verdict in verdicts.items():
+            self._app.router.add_get(f"/health/{name}", _probe(verdict))
+        self._app.router.add_get("/metrics", _text(metrics))
+        self._app.router.add_get("/status", _json(status))
+
+    @property
+    def port(self) -> int:
+        """Return the port it listens on, 0 while it does not; of use where 0 was asked for."""
+        addresses = self._runner.addresses if self._runner else []
+        return int(addresses[0][1]) if addresses else 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises SettingsError when the address cannot be had."""
+        self._runner = web.AppRunner(self._app, access_log=None, shutdown_timeout=_CLOSE_S)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self.close()
+            cause = _CAUSES.get(error.errno or 0, error.strerror or str(error))
+            raise SettingsError(f"sidecar: cannot listen on {host}:{port}: {cause}") from error
+
+    async def close(self) -> None:
+        """Stop listening and end open connections within a second."""
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+
+_Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def _probe(verdict: Callable[[], Verdict]) -> _Handler:
+    async def probe(_request: web.Request) -> web.Response:
+        given = verdict()
+        return web.json_response(given.describe(), status=200 if given.ok else 503)
+
+    return probe
+
+
+def _text(metrics: Callable[[], str]) -> _Handler:
+    async def text(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics().encode(), headers={"Content-Type": _METRICS_TYPE})
+
+    return text
+
+
+def _json(status: Callable[[], Mapping[str, Any]]) -> _Handler:
+    async def json(_request: web.Request) -> web.Response:
+        return web.json_response(status())
+
+    return json

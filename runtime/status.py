@@ -1,0 +1,42 @@
+"""What `/status` shows, as JSON-ready dictionaries."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from pelton.keeper import Keeper
+
+
+def describe_worker(keeper: Keeper) -> dict[str, Any]:
+    """Return one worker: its state and why, its process, model, partitions and rates."""
+    view, status, now_s = keeper.view(), keeper.status, time.monotonic()
+    return {
+        "worker": view.index,
+        "state": view.state.value,
+        "reason": view.reason,
+        "since": _wall_clock(view.since_s, now_s),
+        "pid": keeper.pid,
+        "restarts": keeper.restarts,
+        "model": {"name": status.model, "version": status.version, "device": status.device},
+        "startup_s": status.startup_s,
+        "totals": {name: getattr(status, name) for name in ("records", "scored", "dead_letters")},
+        "per_s": keeper.rates.per_s(),
+        "in_flight": status.in_flight,
+        "ages_s": {
+            "poll": _age_s(view.poll_beat_s, now_s),
+            "batch": _age_s(view.batch_started_s, now_s),
+            "oldest_unfinished": _age_s(view.oldest_unfinished_s, now_s),
+        },
+        "partitions": msgspec.to_builtins(status.partitions),
+    }
+
+
+def _wall_clock(monotonic_s: float, now_s: float) -> str:
+    at = datetime.now(UTC).timestamp() - (now_s - monotonic_s)
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _age_s(stamp_s: float, now_s: float) -> float | None:
+    return round(max(0.0, now_s - stamp_s), 3) if stamp_s else None

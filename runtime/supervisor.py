@@ -1,0 +1,161 @@
+"""The process that owns the sidecar and keeps the workers running; it never loads torch."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import structlog
+
+from pelton import health
+from pelton.care import Care
+from pelton.errors import SettingsError
+from pelton.health import Verdict, WorkerView
+from pelton.keeper import EXIT_SETTINGS, Keeper
+from pelton.merged_metrics import MergedMetrics
+from pelton.metrics import SupervisorMetrics
+from pelton.schemas.settings import Settings
+from pelton.sidecar import Sidecar
+from pelton.states import SupervisorState
+from pelton.status import describe_worker
+
+log = structlog.get_logger(__name__)
+
+WORKER = (sys.executable, "-m", "pelton.worker")
+"""The command of a worker; descriptors and index are appended."""
+_HURRY_S = 1.0
+_KILLED_S = 5.0
+
+
+class Supervisor:
+    """Keeps `settings.workers` workers running behind one sidecar.
+
+    SIGTERM or SIGINT drains: not ready at once, the workers finish and commit what they hold, and
+    whoever is not done after `drain_s` is killed. A second signal leaves them one more second.
+    """
+
+    def __init__(self, settings: Settings, command: Sequence[str] = WORKER) -> None:
+        self.state = SupervisorState.RUNNING
+        self._settings = settings
+        self._metrics = SupervisorMetrics()
+        self._stop, self._hurry = asyncio.Event(), asyncio.Event()
+        told = settings.to_json().encode()
+        care = Care(settings.health.stall_s, grace_s=min(5.0, settings.drain_s), **settings.restart.model_dump())
+        self._keepers = [Keeper(index, command, told, care, self._metrics) for index in range(settings.workers)]
+        self._metrics.registry.register(MergedMetrics(self._texts))
+        self._verdicts = {"startup": self._startup, "live": self._live, "ready": self._ready}
+        self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe)
+
+    def run(self) -> int:
+        """Serve until told to stop, and return the exit code of the process.
+
+        0: every worker ended cleanly; 1: one had to be killed or failed while draining; 2: the
+        settings, the model package or the sidecar's address cannot be used. Call it in the main
+        thread: the workers die with the thread that starts them.
+        """
+        try:
+            return asyncio.run(self.serve())
+        except SettingsError as error:
+            log.critical("cannot_serve", reason=str(error))
+            return EXIT_SETTINGS
+
+    async def serve(self) -> int:
+        """Do the work of `run` in a running event loop; raises SettingsError."""
+        with self._signals():
+            await self.sidecar.start(self._settings.sidecar.host, self._settings.sidecar.port)
+            log.info("sidecar_listens", host=self._settings.sidecar.host, port=self.sidecar.port)
+            try:
+                return await self._keep_workers()
+            finally:
+                self.state = SupervisorState.STOPPED
+                await self.sidecar.close()
+
+    def stop(self) -> None:
+        """Begin to drain, as a signal does; a second call shortens it."""
+        self.state = SupervisorState.DRAINING
+        (self._hurry if self._stop.is_set() else self._stop).set()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `/status` shows."""
+        return {
+            "state": self.state.value,
+            "pid": os.getpid(),
+            "health": {name: verdict().describe() for name, verdict in self._verdicts.items()},
+            "workers": [describe_worker(keeper) for keeper in self._keepers],
+        }
+
+    async def _keep_workers(self) -> int:
+        keeping = [asyncio.create_task(keeper.keep()) for keeper in self._keepers]
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait([*keeping, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        await self._drain(keeping)
+        for task in keeping:
+            if task.done():
+                task.result()
+        return 0 if all(task.done() for task in keeping) and all(k.clean for k in self._keepers) else 1
+
+    async def _drain(self, keeping: Sequence[asyncio.Task[None]]) -> None:
+        self.state = SupervisorState.DRAINING
+        log.info("draining", workers=len(keeping), grace_s=self._settings.drain_s)
+        ended = asyncio.create_task(asyncio.wait(keeping))
+        hurry = asyncio.create_task(self._hurry.wait())
+        self._stop_workers()
+        await asyncio.wait({ended, hurry}, timeout=self._settings.drain_s, return_when=asyncio.FIRST_COMPLETED)
+        if hurry.done() and not ended.done():
+            self._stop_workers()
+            await asyncio.wait({ended}, timeout=_HURRY_S)
+        for keeper in self._keepers:
+            keeper.kill()
+        await asyncio.wait({ended}, timeout=_KILLED_S)
+        hurry.cancel()
+
+    def _stop_workers(self) -> None:
+        for keeper in self._keepers:
+            keeper.stop()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        for number in numbers:
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        log.info("signal", signal=number.name, again=self._stop.is_set())
+        self.stop()
+
+    def _views(self) -> list[WorkerView]:
+        return [keeper.view() for keeper in self._keepers]
+
+    def _startup(self) -> Verdict:
+        return health.startup(self._views())
+
+    def _live(self) -> Verdict:
+        return health.live(self._views())
+
+    def _ready(self) -> Verdict:
+        return health.ready(self.state, self._views(), time.monotonic(), self._settings.restart.max_s)
+
+    def _texts(self) -> dict[str, str]:
+        return {str(keeper.view().index): keeper.exposition for keeper in self._keepers}
+
+    def _exposition(self) -> str:
+        now_s = time.monotonic()
+        for view in self._views():
+            for gauge, stamp_s in (
+                (self._metrics.poll_age, view.poll_beat_s),
+                (self._metrics.batch_age, view.batch_started_s),
+                (self._metrics.oldest_unfinished, view.oldest_unfinished_s),
+            ):
+                gauge.labels(str(view.index)).set(max(0.0, now_s - stamp_s) if stamp_s else 0.0)
+        return self._metrics.exposition()

@@ -1,0 +1,109 @@
+"""What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
+
+from confluent_kafka import KafkaException
+
+from pelton.consumers.assignment import Partition
+from pelton.deadline import Deadline
+from pelton.kafka_errors import failure
+from pelton.loop import Loop
+from pelton.reports import PartitionStatus, Reporter, StatusReport
+from pelton.states import WorkerState
+
+REACH_EVERY_S = 5.0
+ANSWER_S = 2.0
+
+
+class Watch:
+    """Looks at a running loop from the reporter's thread; never holds it up."""
+
+    def __init__(self, loop: Loop, reporter: Reporter, *, identity: StatusReport, sink_failing_s: float) -> None:
+        self._loop, self._reporter = loop, reporter
+        self._identity, self._sink_failing_s = identity, sink_failing_s
+        self._reach_due = Deadline.after(REACH_EVERY_S)
+        self._unreachable = ""
+        self._shown: set[Partition] = set()
+        self._draining = False
+
+    def drain(self) -> None:
+        """Say that the worker takes nothing more; no other state is told from now on."""
+        self._draining = True
+        self._reporter.state(WorkerState.DRAINING)
+
+    def joined(self) -> None:
+        """Say that the group is joined; called from the poll thread."""
+        self._tell(WorkerState.READY, self._problems())
+
+    def status(self) -> StatusReport:
+        """Return what `/status` shows of this worker, and tell the supervisor when its state has changed."""
+        self._judge()
+        loop = self._loop
+        lags = self._lags()
+        return StatusReport(
+            model=self._identity.model,
+            version=self._identity.version,
+            device=self._identity.device,
+            startup_s=self._identity.startup_s,
+            records=loop.totals.records,
+            scored=loop.totals.scored,
+            dead_letters=loop.totals.dead_letters,
+            in_flight=loop.sink.in_flight,
+            partitions=[
+                PartitionStatus(topic=topic, partition=number, lag=lag) for (topic, number), lag in lags.items()
+            ],
+        )
+
+    def metrics(self) -> str:
+        """Return the worker's metrics in Prometheus' text format."""
+        loop = self._loop
+        loop.metrics.queue_records.set(loop.batcher.n_records)
+        loop.metrics.queue_bytes.set(loop.batcher.n_bytes)
+        loop.metrics.in_flight.set(loop.sink.in_flight)
+        return loop.metrics.exposition()
+
+    def _judge(self) -> None:
+        if self._reach_due.expired:
+            self._reach_due = Deadline.after(REACH_EVERY_S)
+            self._unreachable = self._reach()
+        waiting_s = self._loop.sink.waiting_s()
+        if not self._loop.source.joined:
+            self._tell(WorkerState.JOINING, self._unreachable or self._problems())
+        elif self._unreachable:
+            self._tell(WorkerState.BLOCKED, self._unreachable)
+        elif waiting_s > self._sink_failing_s:
+            self._tell(WorkerState.BLOCKED, f"a delivery has been waiting for {self._sink_failing_s:g} s and more")
+        else:
+            self._tell(WorkerState.READY, self._problems())
+
+    def _tell(self, state: WorkerState, reason: str) -> None:
+        if not self._draining:
+            self._reporter.state(state, reason)
+
+    def _problems(self) -> str:
+        return "; ".join(f"{topic}: {why}" for topic, why in sorted(self._loop.source.problems.items()))
+
+    def _reach(self) -> str:
+        try:
+            self._loop.sink.reach(ANSWER_S)
+        except KafkaException as error:
+            return f"the sink cannot be reached: {failure(error)}"
+        return ""
+
+    def _lags(self) -> dict[Partition, int | None]:
+        loop = self._loop
+        lags = {partition: self._lag(partition) for partition in loop.source.assignment.partitions}
+        for topic, number in self._shown - set(lags):
+            loop.metrics.lag.remove(topic, str(number))
+        for (topic, number), lag in lags.items():
+            if lag is not None:
+                loop.metrics.lag.labels(topic, str(number)).set(lag)
+        self._shown = {partition for partition, lag in lags.items() if lag is not None}
+        return lags
+
+    def _lag(self, partition: Partition) -> int | None:
+        if self._unreachable:
+            return None
+        try:
+            unread = self._loop.source.lag(partition, ANSWER_S)
+        except (KafkaException, RuntimeError):
+            return None
+        return None if unread is None else unread + self._loop.offsets.unfinished_in(partition)

@@ -1,0 +1,112 @@
+"""One worker process: load and warm the model, find the topics, join the group, walk the road until told to stop."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import structlog
+
+from pelton.errors import KafkaFailure, PackageError, SettingsError, TopicMissing
+from pelton.logs import configure_logs
+from pelton.progress import Progress
+from pelton.reports import Reporter, end_with_parent
+from pelton.schemas.settings import Settings
+from pelton.states import WorkerState
+
+log = structlog.get_logger(__name__)
+
+EXIT_SETTINGS = 2
+EXIT_FATAL = 3
+RETRY_S = (0.5, 1.0, 2.0, 5.0)
+
+
+class Worker:
+    """A worker from its start to its end; `run` returns the exit code of the process."""
+
+    def __init__(self, settings: Settings, reporter: Reporter, progress: Progress, index: int) -> None:
+        self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
+        self._stopping = threading.Event()
+        self._started_s = time.monotonic()
+
+    def stop(self, *_signal: object) -> None:
+        """Begin to drain; the handler of SIGTERM and SIGINT."""
+        self._stopping.set()
+
+    def run(self) -> int:
+        """Do all of it: 0 after a clean drain, 2 when settings or model are at fault, 3 for anything else."""
+        try:
+            return self._serve()
+        except (SettingsError, PackageError) as error:
+            log.error("worker_cannot_start", reason=str(error))  # noqa: TRY400 - the reason says it all
+            self._reporter.state(WorkerState.STOPPED, str(error))
+            return EXIT_SETTINGS
+        except Exception as error:
+            log.exception("worker_failed")
+            self._reporter.state(WorkerState.STOPPED, f"{type(error).__name__}: {error}")
+            return EXIT_FATAL
+
+    def _serve(self) -> int:
+        self._reporter.state(WorkerState.LOADING)
+        # Imported only now: a worker that is told to stop while torch loads must not have missed the signal.
+        from pelton.serving import Serving  # noqa: PLC0415
+
+        serving = Serving(self._settings, self._reporter, self._progress, self._index)
+        serving.warm_up(self._started_s)
+        partitions = self._find_topics()
+        if partitions is None:
+            return 0
+        return serving.serve(partitions, self._stopping)
+
+    def _find_topics(self) -> int | None:
+        """Wait until the sink and the dead-letter topic exist; return the sink's partitions, or None when stopped."""
+        attempt = 0
+        while not self._stopping.is_set():
+            try:
+                return self._look_up()
+            except KafkaFailure as error:
+                wait_s = RETRY_S[min(attempt, len(RETRY_S) - 1)]
+                attempt += 1
+                self._reporter.state(WorkerState.JOINING, str(error))
+                log.warning("not_joined_yet", reason=str(error), retry_in_s=wait_s)
+                self._stopping.wait(wait_s)
+        return None
+
+    def _look_up(self) -> int:
+        from pelton.topics import describe  # noqa: PLC0415
+
+        stream = self._settings.stream
+        self._reporter.state(WorkerState.JOINING)
+        found = describe(dict(self._settings.kafka), [stream.sink, stream.dead_letter], timeout_s=5.0)
+        if missing := [topic for topic in (stream.sink, stream.dead_letter) if topic not in found]:
+            raise TopicMissing(f"no topic {' and no topic '.join(missing)}")
+        return found[stream.sink]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one worker with what its supervisor hands down: settings, report pipe, progress memory, index."""
+    parser = argparse.ArgumentParser(prog="pelton.worker", description=__doc__)
+    for name in ("settings-fd", "report-fd", "progress-fd", "index"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    given = parser.parse_args(arguments)
+    end_with_parent(given.report_fd)
+    with os.fdopen(given.settings_fd) as file:
+        settings = Settings.from_json(file.read())
+    configure_logs(settings.log.level, settings.log.format, worker=given.index)
+    reporter = Reporter(given.report_fd)
+    worker = Worker(settings, reporter, Progress.attach(given.progress_fd), given.index)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, worker.stop)
+    code = worker.run()
+    reporter.close()
+    return code
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    sys.stderr.flush()
+    # Not sys.exit: a scoring thread that hangs inside the model must not keep the process from ending.
+    os._exit(exit_code)

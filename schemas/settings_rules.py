@@ -1,0 +1,51 @@
+"""Rules between settings: each contradiction is refused before anything connects."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pelton.schemas.kafka_rules import kafka_problems
+from pelton.schemas.settings_problems import Problem
+
+if TYPE_CHECKING:
+    from pelton.schemas.settings import Settings
+
+
+def contradictions(settings: "Settings") -> list[Problem]:
+    """Return every contradiction in `settings`, none when they hold together."""
+    return [
+        *_stream_problems(settings),
+        *_size_problems(settings),
+        *_time_problems(settings),
+        *kafka_problems(settings.kafka),
+    ]
+
+
+def _stream_problems(settings: "Settings") -> Iterator[Problem]:
+    stream = settings.stream
+    if settings.delivery == "exactly-once":
+        yield Problem("delivery", settings.delivery, "not available yet; use at-least-once")
+    if stream.sink in stream.topics:
+        yield Problem("stream.sink", stream.sink, "is an input topic too: scores would be scored again")
+    if stream.dead_letter in stream.topics:
+        yield Problem("stream.dead_letter", stream.dead_letter, "is an input topic too: bad events would go round")
+    if stream.dead_letter == stream.sink:
+        yield Problem("stream.dead_letter", stream.dead_letter, "is the sink too: readers of scores would meet it")
+    if stream.tombstones == "pass" and stream.key != "input-key":
+        why = f"needs stream.key: input-key; with {stream.key} a deletion has no key to act on"
+        yield Problem("stream.tombstones", stream.tombstones, why)
+
+
+def _size_problems(settings: "Settings") -> Iterator[Problem]:
+    most = settings.queue.max_records
+    if most is not None and most < settings.batch.max_size:
+        why = f"is less than batch.max_size ({settings.batch.max_size}): no batch could fill"
+        yield Problem("queue.max_records", most, why)
+
+
+def _time_problems(settings: "Settings") -> Iterator[Problem]:
+    restart, health = settings.restart, settings.health
+    if restart.first_s > restart.max_s:
+        yield Problem("restart.first_s", restart.first_s, f"is more than restart.max_s ({restart.max_s:g})")
+    if health.stall_s * 1000 <= settings.batch.max_wait_ms:
+        why = f"is not more than batch.max_wait_ms ({settings.batch.max_wait_ms:g} ms): waiting would look stuck"
+        yield Problem("health.stall_s", health.stall_s, why)

@@ -1,0 +1,44 @@
+"""The device: what its name means here, and whether it still answers."""
+
+import pytest
+import torch
+
+from pelton.errors import SettingsError
+from pelton.models import device
+from pelton.models.device import device_fault, resolve_device
+
+
+def test_auto_is_cuda_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert resolve_device("auto") == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto") == torch.device("cuda")
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:x", "meta", "cpu0"])
+def test_names_of_no_device_are_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match="cuda:N"):
+        resolve_device(name)
+
+
+def test_a_cuda_device_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SettingsError, match="finds no CUDA device"):
+        resolve_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert resolve_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(SettingsError, match="only 2 CUDA devices"):
+        resolve_device("cuda:2")
+
+
+def test_only_a_cuda_device_in_use_is_asked_whether_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: torch.device) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", die)
+    assert device_fault(torch.device("cuda")) == ""
+    monkeypatch.setattr(device, "_in_use", lambda: True)
+    assert device_fault(torch.device("cpu")) == ""
+    assert device_fault(None) == ""
+    assert "illegal memory access" in device_fault(torch.device("cuda"))

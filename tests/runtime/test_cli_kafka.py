@@ -1,0 +1,84 @@
+"""`pelton kafka` from the command line."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pelton import kafka_config, kafka_process
+from pelton.cli_kafka import app
+from pelton.kafka_java import Java
+from pelton.local_kafka import LocalKafka
+
+FakeJava = Callable[..., Java]
+
+
+@pytest.fixture(autouse=True)
+def _logs_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pelton.cli_kafka.configure_logs", lambda *_: None)
+
+
+def _pelton_kafka(*args: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, args)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_cli_goes_up_tells_and_goes_down(kafka: LocalKafka, fake_java: FakeJava, answers: None) -> None:
+    fake_java()
+    port = kafka_config.choose_ports(None, None).client
+    where = ("--data-dir", str(kafka.data_dir))
+    code, out, _ = _pelton_kafka("up", *where, "--port", str(port))
+    assert (code, f"up at 127.0.0.1:{port}" in out) == (0, True)
+    code, out, _ = _pelton_kafka("status", *where)
+    assert (code, f"127.0.0.1:{port}" in out, str(kafka.log_file) in out) == (0, True, True)
+    assert _pelton_kafka("up", *where)[0] == 0
+    code, out, _ = _pelton_kafka("down", *where)
+    assert (code, "Kafka is down" in out) == (0, True)
+    code, out, _ = _pelton_kafka("status", *where)
+    assert (code, "down" in out) == (1, True)
+
+
+def test_cli_tells_errors_in_one_line_without_a_trace(tmp_path: Path, fake_java: FakeJava) -> None:
+    fake_java()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        code, out, err = _pelton_kafka("up", "--data-dir", str(tmp_path / "[red]k"), "--port", port)
+    assert code == 1
+    assert out == ""
+    assert err.strip() == f"error: port {port} of 127.0.0.1 is in use by another program; choose another one"
+
+
+def test_cli_in_the_foreground_stops_kafka_on_sigterm(
+    kafka: LocalKafka, fake_java: FakeJava, answers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java()
+    previous = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("pelton.cli_kafka.WATCH_EVERY_S", 0.0)
+    real = LocalKafka.status
+
+    def status_then_term(self: LocalKafka) -> kafka_process.KafkaStatus:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(self)
+
+    monkeypatch.setattr(LocalKafka, "status", status_then_term)
+    port = str(kafka_config.choose_ports(None, None).client)
+    try:
+        code, out, _ = _pelton_kafka("up", "--data-dir", str(kafka.data_dir), "--port", port, "--foreground")
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert (code, "Kafka is down" in out) == (0, True)
+    assert kafka.log_file.exists()
+    assert not real(kafka).running
+
+
+def test_cli_names_the_extra_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pelton.local_kafka", None)
+    code, _, err = _pelton_kafka("status", "--data-dir", str(tmp_path))
+    assert code == 1
+    assert "pip install 'pelton[local]'" in err
+    assert len(err.strip().splitlines()) == 1

@@ -1,0 +1,78 @@
+"""The sidecar's answers."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from pelton.errors import SettingsError
+from pelton.health import Verdict
+from pelton.sidecar import Sidecar
+
+
+class Subject:
+    verdict = Verdict()
+    metrics = "pelton_scored_total 3.0\n"
+
+
+@pytest.fixture
+async def sidecar() -> AsyncIterator[Sidecar]:
+    verdicts = {"live": lambda: Subject.verdict, "ready": lambda: Verdict(("worker 0 is loading",))}
+    sidecar = Sidecar(verdicts, lambda: Subject.metrics, lambda: {"state": "running", "workers": []})
+    await sidecar.start("127.0.0.1", 0)
+    yield sidecar
+    await sidecar.close()
+
+
+@pytest.fixture
+async def http(sidecar: Sidecar) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{sidecar.port}") as session:
+        yield session
+
+
+async def test_a_probe_is_200_or_503_with_its_reasons(http: aiohttp.ClientSession) -> None:
+    async with http.get("/health/live") as answer:
+        assert (answer.status, await answer.json()) == (200, {"status": "ok", "reasons": []})
+    async with http.get("/health/ready") as answer:
+        told = {"status": "failing", "reasons": ["worker 0 is loading"]}
+        assert (answer.status, await answer.json()) == (503, told)
+    async with http.head("/health/live") as answer:
+        assert answer.status == 200
+
+
+async def test_metrics_come_in_the_text_format(http: aiohttp.ClientSession) -> None:
+    async with http.get("/metrics") as answer:
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert (answer.status, await answer.text()) == (200, "pelton_scored_total 3.0\n")
+
+
+async def test_status_is_json_and_other_paths_are_not_found(http: aiohttp.ClientSession) -> None:
+    async with http.get("/status") as answer:
+        assert await answer.json() == {"state": "running", "workers": []}
+    async with http.get("/health/other") as answer:
+        assert answer.status == 404
+    async with http.post("/status") as answer:
+        assert answer.status == 405
+
+
+async def test_open_connections_do_not_hold_up_the_end(sidecar: Sidecar) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", sidecar.port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    await asyncio.wait_for(sidecar.close(), 5)
+    assert sidecar.port == 0
+    writer.close()
+
+
+async def test_an_address_that_cannot_be_had_is_named_with_the_cause() -> None:
+    refused = Sidecar({}, str, dict)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port}: another process listens there"):
+            await refused.start("127.0.0.1", port)
+    with pytest.raises(SettingsError, match="this machine does not have that address"):
+        await refused.start("192.0.2.1", port)
+    await refused.start("127.0.0.1", 0)
+    await refused.close()
