@@ -1,5 +1,6 @@
 """One queue between the poll thread and the device: batches are formed when the device asks for one."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -35,9 +36,9 @@ class Batch:
 class Batcher:
     """A bounded queue of records that closes a batch by size, by cost, or by the wait since its first record.
 
-    `put` belongs to the poll thread, `take` to the scoring thread. A batch is formed only inside `take`: closing on
-    time while the device is busy would make batches of one (see DESIGN.md, "Non-obvious"). The queue takes what one
-    poll brought even if that passes the bound; `full` then tells the poll thread to stop asking for more.
+    A batch is formed only when `take` is called, and that is when the device is free: closing on time while the device
+    is busy would make batches of one (see DESIGN.md, "Non-obvious"). The queue takes what one poll brought even if
+    that passes the bound; `filled` then tells whoever polls to stop asking for more. Safe from any thread.
     """
 
     def __init__(
@@ -54,51 +55,49 @@ class Batcher:
         self._max_records, self._max_bytes = max_records, max_bytes
         self._cost_limit, self._cost = cost_limit, cost
         self._lock = threading.Lock()
-        self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
-        self._idle = threading.Condition(self._lock)
+        self._finished = threading.Condition(self._lock)
         self._queue: deque[Records] = deque()
         self._n_records = self._n_bytes = 0
-        self._out = self._closed = False
+        self._n_taken = self._n_done = 0
+        self._closed = False
 
     def put(self, records: Records) -> None:
         """Queue what one poll brought of one partition; never blocks."""
         with self._lock:
-            before = self._n_records
             self._queue.append(records)
             self._n_records += len(records)
             self._n_bytes += records.n_bytes
-            if before == 0 or before < self._max_size <= self._n_records or self._cost_limit:
-                self._work.notify()
 
     def take(self) -> Batch | None:
-        """Wait for records and return the next batch, or None once the batcher is closed.
-
-        Asking for a batch says that the one before is done with.
-        """
+        """Return the next batch if one is due, else None; `done` must follow once it is finished."""
         with self._lock:
-            self._out = False
-            self._idle.notify_all()
-            while not self._closed:
-                if not self._queue:
-                    self._work.wait()
-                    continue
-                due_s = self._queue[0].arrived_s + self._max_wait_s
-                wait_s = due_s - time.monotonic()
-                if self._n_records >= self._max_size or wait_s <= 0:
-                    return self._form()
-                self._work.wait(wait_s)
-            return None
+            if self._closed or self._due_in_s() > 0:
+                return None
+            self._n_taken += 1
+            return self._form()
+
+    def done(self) -> None:
+        """Say that the batch taken last is finished."""
+        with self._lock:
+            self._n_done += 1
+            self._finished.notify_all()
+
+    def due_in_s(self) -> float:
+        """Return the seconds until a batch is due, 0 when one is, infinity when nothing waits."""
+        with self._lock:
+            return self._due_in_s()
 
     def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until the queue is no longer full, at most `timeout_s`; return whether it has room."""
         with self._lock:
             return self._room.wait_for(lambda: self._closed or self.filled < 1, timeout_s)
 
-    def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait until no batch is out, at most `timeout_s`; return whether none is."""
+    def wait_for_batch(self, timeout_s: float) -> bool:
+        """Wait until the batch that is out now, if any, is finished; at most `timeout_s`. Return whether it is."""
         with self._lock:
-            return self._idle.wait_for(lambda: not self._out, timeout_s)
+            taken = self._n_taken
+            return self._finished.wait_for(lambda: self._n_done >= taken, timeout_s)
 
     def drop(self, gone: Callable[[Records], bool]) -> int:
         """Forget queued records for which `gone` holds, and return how many there were."""
@@ -110,10 +109,9 @@ class Batcher:
             return before - self._n_records
 
     def close(self) -> None:
-        """End every wait at once; `take` returns None from now on."""
+        """Give out no more batches, and end the waits for room."""
         with self._lock:
             self._closed = True
-            self._work.notify_all()
             self._room.notify_all()
 
     @property
@@ -130,6 +128,13 @@ class Batcher:
     def n_bytes(self) -> int:
         """Bytes of record values waiting."""
         return self._n_bytes
+
+    def _due_in_s(self) -> float:
+        if self._n_records >= self._max_size:
+            return 0.0
+        if not self._queue:
+            return math.inf
+        return max(0.0, self._queue[0].arrived_s + self._max_wait_s - time.monotonic())
 
     def _form(self) -> Batch:
         parts: list[Records] = []
@@ -151,7 +156,6 @@ class Batcher:
                 break
         reason = CloseReason.SIZE if room == 0 else reason
         self._recount(parts)
-        self._out = True
         self._room.notify_all()
         return Batch(parts, reason, waited_s)
 

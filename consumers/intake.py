@@ -7,7 +7,6 @@ from pelton.consumers.source import Source
 from pelton.deadline import Deadline
 from pelton.schemas.records import Records
 
-POLL_S = 0.1
 PAUSE_AFTER_S = 0.5
 
 
@@ -37,13 +36,13 @@ class Intake:
         """What is being done about the queue now."""
         return self._flow
 
-    def next(self) -> list[Records]:
-        """Return what the source has, or nothing within a tenth of a second."""
+    def next(self, timeout_s: float) -> list[Records]:
+        """Return what the source has, or nothing after `timeout_s` at most."""
         self._decide()
         if self._flow is Flow.WAITING:
-            self._batcher.wait_for_room(min(POLL_S, self._patience.remaining_s()))
+            self._batcher.wait_for_room(min(timeout_s, self._patience.remaining_s()))
             return []
-        return self._source.poll(POLL_S)
+        return self._source.poll(timeout_s)
 
     def _decide(self) -> None:
         if self._flow is Flow.PAUSED:

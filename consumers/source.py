@@ -10,10 +10,13 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pelton.consumers.assignment import Assignment, Partition
+from pelton.deadline import Deadline
 from pelton.kafka_errors import NO_OFFSET, failure
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
+
+POSITIONS_EVERY_S = 0.5
 
 _origin = methodcaller("partition")
 
@@ -34,7 +37,7 @@ class RebalanceListener(Protocol):
 class Source:
     """A group member that brings records as columns, one block a partition, and never stops polling.
 
-    Belongs to the poll thread. `poll` waits for the first record and takes along what has been fetched by then:
+    One thread at a time. `poll` waits for the first record and takes along what has been fetched by then:
     a call for many records would wait for all of them, or its whole time-out (failures.md, B09).
     """
 
@@ -53,6 +56,8 @@ class Source:
         self.commits_refused = 0
         self._topics = topics
         self._max_records = max_records
+        self.positions: dict[Partition, int] = {}
+        self._positions_due = Deadline.after(0)
         self._paused = False
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
@@ -68,6 +73,8 @@ class Source:
 
     def poll(self, timeout_s: float) -> list[Records]:
         """Wait up to `timeout_s` for records and return them by partition, undecoded; serves rebalances and commits."""
+        if self._positions_due.expired:
+            self._look_up_positions()
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(self._max_records - 1, 0)
@@ -124,19 +131,16 @@ class Source:
         self._paused = False
         self._consumer.resume(self._consumer.assignment())
 
-    def lag(self, partition: Partition, timeout_s: float) -> int | None:
-        """Return the records of a partition not polled yet, never negative, or None when nobody can tell.
-
-        Asks the broker for the end; the cached watermark would be stale. Safe from any thread.
-        """
-        topic, number = partition
-        position = self._consumer.position([TopicPartition(topic, number)])[0].offset
-        start, end = self._consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
-        return None if position < 0 else max(0, end - max(position, start))
-
     def close(self) -> None:
         """Leave the group; partitions are revoked on the way."""
         self._consumer.close()
+
+    def _look_up_positions(self) -> None:
+        """Note where the consumer stands; other threads read it, since they must not call the consumer."""
+        self._positions_due = Deadline.after(POSITIONS_EVERY_S)
+        owned = [TopicPartition(topic, number) for topic, number in self.assignment.partitions]
+        found = self._consumer.position(owned) if owned else []
+        self.positions = {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def _is_error(self, message: Message) -> bool:
         error = message.error()

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from pelton.cli_produce import INTERRUPTED
+
 
 def demo(
     events: Annotated[int, typer.Option(min=100, help="Intact flights; 1 % broken ones come on top.")] = 50_000,
@@ -27,4 +29,8 @@ def demo(
     # Otherwise these would end this process before it has ended those it started.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    run(Options(events, rate, keep, plain))
+    try:
+        run(Options(events, rate, keep, plain))
+    except KeyboardInterrupt:
+        typer.echo("interrupted; everything is stopped", err=True)
+        raise typer.Exit(INTERRUPTED) from None

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import yaml
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from pelton import topics
 from pelton.deadline import Deadline
@@ -102,6 +103,14 @@ class Scene:
         self.settings.write_text(yaml.safe_dump(self._settings(port), sort_keys=False))
         command = [sys.executable, "-m", "pelton.cli", "serve", "--config", str(self.settings)]
         self._serve = launch(command, self.serve_log, owned=True)
+        self._wake_groups()
+
+    def _wake_groups(self) -> None:
+        # A new broker makes its offsets topic when first asked for one: let it do so while the model loads.
+        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap, "group.id": self.names.group})
+        with suppress(KafkaException):
+            consumer.committed([TopicPartition(self.names.events, 0)], timeout=10.0)
+        consumer.close()
 
     def _settings(self, port: int) -> dict[str, Any]:
         names = self.names

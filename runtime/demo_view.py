@@ -84,7 +84,8 @@ def _panel(shown: Snapshot) -> Group:
     figures.add_row("sent", f"{shown.sent:,} of {shown.total:,}", "throughput", f"[bold]{shown.per_s:,.0f}[/]/s")
     figures.add_row("scores", f"{shown.scored:,}", "lag", "-" if shown.lag is None else f"{shown.lag:,} records")
     figures.add_row("dead letters", f"{shown.dead_letters:,}", "latency", shown.latency)
-    done = ProgressBar(total=shown.total, completed=shown.scored + shown.dead_letters, width=60)
+    done = Table.grid()
+    done.add_row(ProgressBar(total=shown.total, completed=shown.scored + shown.dead_letters, width=60))
     last = Table(Column("last scores", width=40), Column("late?", justify="right"), box=None, pad_edge=False)
     for scored in shown.last:
         last.add_row(escape(scored.event_id or "?"), f"{scored.score:.1%}")

@@ -18,7 +18,7 @@ REVOKE_BUDGET_S = 5.0
 class Handover:
     """Commits finished work of partitions that leave and drops the rest, for their next owner to do again.
 
-    Called in the poll thread while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
+    Called during a poll, while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
     """
 
     def __init__(self, loop: Loop, on_joined: Callable[[], None]) -> None:
@@ -36,7 +36,7 @@ class Handover:
         loop.metrics.rebalances.labels("revoked").inc()
         deadline = Deadline.after(REVOKE_BUDGET_S)
         loop.batcher.drop(_of(partitions))
-        if not (loop.batcher.wait_until_idle(deadline.remaining_s()) and loop.sink.flush(deadline)):
+        if not (loop.batcher.wait_for_batch(deadline.remaining_s()) and loop.sink.flush(deadline)):
             log.warning("revoked_unfinished", partitions=partitions, budget_s=REVOKE_BUDGET_S)
         loop.settle()
         try:

@@ -17,6 +17,8 @@ _CONSUMER = {
     "partition.assignment.strategy": "cooperative-sticky",
     # The default of 64 MiB a partition would let a worker with many partitions grow without bound.
     "queued.max.messages.kbytes": 16 * 1024,
+    # Once that much is fetched ahead, look again soon: the default of a second leaves a fast worker without records.
+    "fetch.queue.backoff.ms": 20,
     "topic.metadata.refresh.interval.ms": 30_000,
     # Sends, commits and heartbeats are small: waiting to fill a packet only adds latency.
     "socket.nagle.disable": True,
@@ -55,6 +57,11 @@ def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
 def producer_properties(settings: Settings) -> dict[str, Any]:
     """Return the properties of a worker's producer: idempotent, acknowledged by all replicas."""
     return {**_PRODUCER, **settings.kafka, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
+
+
+def client_properties(settings: Settings) -> dict[str, Any]:
+    """Return the properties of a client that only asks questions."""
+    return {**settings.kafka, "logger": librdkafka_log}
 
 
 def max_in_flight(settings: Settings, properties: dict[str, Any]) -> int:

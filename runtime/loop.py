@@ -1,11 +1,5 @@
-"""The road of a record, and the whole of what a worker does: poll → decode → batch → score → write → commit.
+"""The road of a record, and the whole of what a worker does: poll → decode → batch → score → write → commit."""
 
-Two threads walk it. The poll thread never waits for the model: it polls, decodes, queues, and commits what has
-become safe. The scoring thread takes a batch whenever the device is free, scores it, and writes the outcome of
-every record.
-"""
-
-import threading
 import time
 from dataclasses import dataclass
 
@@ -14,9 +8,8 @@ import structlog
 from pelton.consumers.batcher import Batch, Batcher
 from pelton.consumers.intake import Intake
 from pelton.consumers.offsets import Offsets
-from pelton.consumers.source import RebalanceListener, Source
+from pelton.consumers.source import Source
 from pelton.deadline import Deadline
-from pelton.errors import KafkaFailure
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
 from pelton.outcomes import join_outcomes, scorable
@@ -31,7 +24,7 @@ COMMIT_EVERY_S = 0.25
 
 @dataclass(slots=True)
 class Totals:
-    """What became of records since this process began; written by the poll thread."""
+    """What became of records since this process began."""
 
     records: int = 0
     scored: int = 0
@@ -39,7 +32,11 @@ class Totals:
 
 
 class Loop:
-    """One worker's road, from the topic to the committed offset."""
+    """One worker's road, from the topic to the committed offset.
+
+    `turn` and `score` follow each other for ever. While `score` is inside a slow model, `turn` may run beside it in
+    another thread, never twice at once: see `Relay`.
+    """
 
     def __init__(
         self,
@@ -59,20 +56,11 @@ class Loop:
         self.intake = Intake(source, batcher)
         self._commit_due = Deadline.after(COMMIT_EVERY_S)
         self._commits_refused = 0
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._score_all, name="scoring", daemon=True)
 
-    def run(self, stopping: threading.Event, listener: RebalanceListener) -> None:
-        """Join the group and walk the road until told to stop; raises whatever ended either thread."""
-        self.source.join(listener)
-        self._thread.start()
-        while not stopping.is_set():
-            self.turn()
-
-    def turn(self) -> None:
-        """Once round in the poll thread: poll, decode, queue for a batch, commit what is safe."""
+    def turn(self, timeout_s: float) -> None:
+        """Poll, decode, queue for a batch, and commit what has become safe; waits for records up to `timeout_s`."""
         self.progress.poll_beat_s = time.monotonic()
-        for records in self.intake.next():
+        for records in self.intake.next(timeout_s):
             records.events = self.codec.decode([message.value() for message in records.messages])
             self.offsets.received(records)
             self.batcher.put(records)
@@ -81,15 +69,18 @@ class Loop:
         self.settle()
         if self._commit_due.expired:
             self.commit()
-        if self._failure is not None:
-            raise self._failure
 
     def score(self, batch: Batch) -> None:
-        """One batch in the scoring thread: score its events, write the outcome of every record."""
+        """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
+        started_s = self.progress.batch_started_s = time.monotonic()
         scores = self.scorer.score(scorable(batch))
         for records, outcomes in join_outcomes(batch, scores):
             if self.source.assignment.owns(records):
                 self.sink.write(records, outcomes)
+        finished_s = self.progress.batch_finished_s = time.monotonic()
+        self.progress.batch_started_s = 0
+        self.batcher.done()
+        self._measure(batch, finished_s - started_s)
 
     def settle(self) -> None:
         """Note the records whose outcomes have become safe at the broker."""
@@ -107,33 +98,6 @@ class Loop:
         if offsets := self.offsets.committable():
             self.source.commit(offsets, wait=wait)
             self.offsets.committed(offsets)
-
-    def drain(self, deadline: Deadline) -> bool:
-        """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
-        self.batcher.close()
-        self._thread.join(deadline.remaining_s())
-        in_time = self.sink.flush(deadline) and not self._thread.is_alive()
-        try:
-            self.settle()
-            self.commit(wait=True)
-        except KafkaFailure as error:
-            in_time = False
-            log.warning("last_commit_failed", reason=str(error))
-        self.sink.close()
-        self.source.close()
-        return in_time
-
-    def _score_all(self) -> None:
-        try:
-            while (batch := self.batcher.take()) is not None:
-                started_s = self.progress.batch_started_s = time.monotonic()
-                self.score(batch)
-                finished_s = self.progress.batch_finished_s = time.monotonic()
-                self.progress.batch_started_s = 0
-                self._measure(batch, finished_s - started_s)
-        except BaseException as error:  # noqa: BLE001 - handed to the poll thread, which ends the worker with it
-            self._failure = error
-            self.batcher.close()
 
     def _measure(self, batch: Batch, took_s: float) -> None:
         self.metrics.batches.labels(batch.closed_by).inc()

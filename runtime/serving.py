@@ -8,13 +8,16 @@ import structlog
 import torch
 
 from pelton.assembly import assemble
+from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
 from pelton.handover import Handover
+from pelton.kafka_clients import client_properties
 from pelton.metrics import Metrics
 from pelton.models.device import resolve_device
 from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
 from pelton.progress import Progress
+from pelton.relay import Relay
 from pelton.reports import Reporter, StatusReport
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
@@ -70,12 +73,15 @@ class Serving:
             metrics=self._metrics,
             progress=self._progress,
         )
-        watch = Watch(loop, self._reporter, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
+        lag = Lag(client_properties(settings))
+        watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
-        loop.run(stopping, Handover(loop, watch.joined))
+        loop.source.join(Handover(loop, watch.joined))
+        relay = Relay(loop)
+        relay.run(stopping)
         watch.drain()
         log.info("draining", waiting=loop.batcher.n_records, in_flight=loop.sink.in_flight)
-        in_time = loop.drain(Deadline.after(0.9 * settings.drain_s))
+        in_time = relay.drain(Deadline.after(0.9 * settings.drain_s))
         log.info("drained", in_time=in_time, scored=loop.totals.scored, dead_letters=loop.totals.dead_letters)
         self._reporter.state(WorkerState.STOPPED)
         return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import msgspec
+
 from pelton.errors import SourceFileError
 
 _LONGEST_LINE = 16 * 1024 * 1024

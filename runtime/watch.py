@@ -1,13 +1,18 @@
 """What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
 
+import structlog
 from confluent_kafka import KafkaException
 
 from pelton.consumers.assignment import Partition
+from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
+from pelton.errors import KafkaFailure
 from pelton.kafka_errors import failure
 from pelton.loop import Loop
 from pelton.reports import PartitionStatus, Reporter, StatusReport
 from pelton.states import WorkerState
+
+log = structlog.get_logger(__name__)
 
 REACH_EVERY_S = 5.0
 ANSWER_S = 2.0
@@ -16,8 +21,10 @@ ANSWER_S = 2.0
 class Watch:
     """Looks at a running loop from the reporter's thread; never holds it up."""
 
-    def __init__(self, loop: Loop, reporter: Reporter, *, identity: StatusReport, sink_failing_s: float) -> None:
-        self._loop, self._reporter = loop, reporter
+    def __init__(
+        self, loop: Loop, reporter: Reporter, lag: Lag, *, identity: StatusReport, sink_failing_s: float
+    ) -> None:
+        self._loop, self._reporter, self._lag = loop, reporter, lag
         self._identity, self._sink_failing_s = identity, sink_failing_s
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
@@ -90,20 +97,20 @@ class Watch:
 
     def _lags(self) -> dict[Partition, int | None]:
         loop = self._loop
-        lags = {partition: self._lag(partition) for partition in loop.source.assignment.partitions}
-        for topic, number in self._shown - set(lags):
+        owned, positions = loop.source.assignment.partitions, loop.source.positions
+        unread = {} if self._unreachable else self._unread({at: positions[at] for at in owned if at in positions})
+        lags = {at: unread[at] + loop.offsets.unfinished_in(at) if at in unread else None for at in owned}
+        known = {at: lag for at, lag in lags.items() if lag is not None}
+        for topic, number in self._shown - set(known):
             loop.metrics.lag.remove(topic, str(number))
-        for (topic, number), lag in lags.items():
-            if lag is not None:
-                loop.metrics.lag.labels(topic, str(number)).set(lag)
-        self._shown = {partition for partition, lag in lags.items() if lag is not None}
+        for (topic, number), lag in known.items():
+            loop.metrics.lag.labels(topic, str(number)).set(lag)
+        self._shown = set(known)
         return lags
 
-    def _lag(self, partition: Partition) -> int | None:
-        if self._unreachable:
-            return None
+    def _unread(self, positions: dict[Partition, int]) -> dict[Partition, int]:
         try:
-            unread = self._loop.source.lag(partition, ANSWER_S)
-        except (KafkaException, RuntimeError):
-            return None
-        return None if unread is None else unread + self._loop.offsets.unfinished_in(partition)
+            return self._lag.records(positions, ANSWER_S)
+        except KafkaFailure as error:
+            log.debug("lag_unknown", reason=str(error))
+            return {}

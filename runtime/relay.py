@@ -1,0 +1,92 @@
+"""The two threads of a worker, and the baton between them."""
+
+import threading
+import time
+
+import structlog
+
+from pelton.deadline import Deadline
+from pelton.errors import KafkaFailure
+from pelton.loop import Loop
+
+log = structlog.get_logger(__name__)
+
+POLL_S = 0.1
+STAND_IN_S = 0.01
+SLOW_BATCH_S = 0.01
+SURPRISE_S = 0.05
+
+
+class Relay:
+    """Walks a loop in one thread while the model is fast, and polls in a second one while it is not.
+
+    The walker polls and scores by turns: everything of a record stays in one core's cache, and nobody waits for the
+    interpreter's lock. The main thread takes signals and stands in at the poll when a batch takes long, so that the
+    member stays in its group however slow the model is, and the next batch is decoded meanwhile. Whoever holds the
+    baton may touch the consumer and the offsets.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._baton = threading.Lock()
+        self._slow = threading.Event()
+        self._ending = False
+        self._failure: BaseException | None = None
+        self._walker = threading.Thread(target=self._walk, name="walker", daemon=True)
+
+    def run(self, stopping: threading.Event) -> None:
+        """Walk until told to stop; raises whatever ended the walker."""
+        self._walker.start()
+        while not stopping.is_set() and self._failure is None:
+            self._slow.wait(POLL_S)
+            while self._stand_in_needed() and not stopping.is_set():
+                with self._baton:
+                    self._loop.turn(STAND_IN_S)
+        if self._failure is not None:
+            raise self._failure
+
+    def drain(self, deadline: Deadline) -> bool:
+        """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
+        loop = self._loop
+        self._ending = True
+        loop.batcher.close()
+        self._walker.join(deadline.remaining_s())
+        if not self._baton.acquire(timeout=max(POLL_S, deadline.remaining_s())):
+            return False
+        in_time = loop.sink.flush(deadline) and not self._walker.is_alive()
+        try:
+            loop.settle()
+            loop.commit(wait=True)
+        except KafkaFailure as error:
+            in_time = False
+            log.warning("last_commit_failed", reason=str(error))
+        loop.sink.close()
+        loop.source.close()
+        return in_time
+
+    def _stand_in_needed(self) -> bool:
+        started_s = self._loop.progress.batch_started_s
+        if not started_s:
+            return False
+        return self._slow.is_set() or time.monotonic() - started_s > SURPRISE_S
+
+    def _walk(self) -> None:
+        try:
+            while not self._ending:
+                self._step()
+        except BaseException as error:  # noqa: BLE001 - handed to the main thread, which ends the worker with it
+            self._failure = error
+
+    def _step(self) -> None:
+        loop = self._loop
+        batch = loop.batcher.take()
+        if batch is None:
+            with self._baton:
+                loop.turn(min(POLL_S, loop.batcher.due_in_s()))
+            return
+        started_s = time.monotonic()
+        loop.score(batch)
+        if time.monotonic() - started_s > SLOW_BATCH_S:
+            self._slow.set()
+        else:
+            self._slow.clear()
