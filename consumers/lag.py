@@ -4,7 +4,7 @@ from concurrent.futures import wait
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from pelton.consumers.assignment import Partition
 from pelton.kafka_errors import failure
@@ -27,8 +27,8 @@ class Lag:
         """
         if not positions:
             return {}
-        ends = self._offsets(positions, OffsetSpec.latest(), timeout_s)
-        starts = self._offsets(positions, OffsetSpec.earliest(), timeout_s)
+        ends = self._offsets(positions, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
+        starts = self._offsets(positions, OffsetSpec.earliest(), timeout_s)  # type: ignore[no-untyped-call]
         return {
             partition: max(0, ends[partition] - max(position, starts[partition]))
             for partition, position in positions.items()

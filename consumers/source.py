@@ -90,7 +90,7 @@ class Source:
             ]
         topics: dict[str, list[Message]] = {}
         for message in messages:
-            topics.setdefault(message.topic(), []).append(message)
+            topics.setdefault(str(message.topic()), []).append(message)
         return [
             self._block(topic, partition, own, arrived_s)
             for topic, of_topic in topics.items()
@@ -103,7 +103,7 @@ class Source:
             partition=partition,
             epoch=self.assignment.epoch((topic, partition)),
             messages=messages,
-            offsets=[message.offset() for message in messages],
+            offsets=[message.offset() for message in messages],  # type: ignore[misc]  # a polled record has one
             events=[],
             n_bytes=sum([len(message) for message in messages]),
             arrived_s=arrived_s,
@@ -117,9 +117,14 @@ class Source:
         """
         positions = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
         try:
-            self._consumer.commit(offsets=positions, asynchronous=not wait)
+            if not wait:
+                self._consumer.commit(offsets=positions, asynchronous=True)
+                return
+            answers = self._consumer.commit(offsets=positions, asynchronous=False)
         except KafkaException as error:
             raise failure(error) from error
+        if refused := [answer.error for answer in answers if answer.error is not None]:
+            raise failure(refused[0])
 
     def pause(self) -> None:
         """Fetch nothing for now, but keep polling."""

@@ -11,7 +11,7 @@ from pelton.schemas.identity import event_ids, event_times
 from pelton.schemas.records import Message, Records
 from pelton.schemas.score import ScoreEncoder
 
-Header = tuple[str, bytes | None]
+Header = tuple[str, str | bytes | None]
 Report = Callable[[KafkaError | None, Any], None]
 
 

@@ -59,6 +59,7 @@ class Scene:
         self.serve_log = self.folder / "serve.log"
         self.kafka = LocalKafka(self.folder / "kafka")
         self.status_url = ""
+        self._serve_began_s = 0.0
         self._model, self._keep = model, keep
         self._serve: subprocess.Popen[bytes] | None = None
 
@@ -102,6 +103,7 @@ class Scene:
         self.status_url = f"http://127.0.0.1:{port}"
         self.settings.write_text(yaml.safe_dump(self._settings(port), sort_keys=False))
         command = [sys.executable, "-m", "pelton.cli", "serve", "--config", str(self.settings)]
+        self._serve_began_s = time.monotonic()
         self._serve = launch(command, self.serve_log, owned=True)
         self._wake_groups()
 
@@ -128,14 +130,14 @@ class Scene:
         }
 
     def await_ready(self) -> float:
-        """Wait until `pelton serve` is ready and return the seconds that took; raises DemoFailed."""
-        began_s, deadline = time.monotonic(), Deadline.after(READY_S)
+        """Wait until `pelton serve` is ready and return the seconds since its start; raises DemoFailed."""
+        deadline = Deadline.after(READY_S)
         while not self._is_ready():
             self.check_serve()
             if deadline.expired:
                 raise DemoFailed(f"pelton serve was not ready within {READY_S:g} s; {self._last_words()}")
             time.sleep(0.05)
-        return time.monotonic() - began_s
+        return time.monotonic() - self._serve_began_s
 
     def _is_ready(self) -> bool:
         try:

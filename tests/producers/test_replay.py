@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from pelton.producers.replay import Pacer, Replay, Tally, replay_producer
 
 

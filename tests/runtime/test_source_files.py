@@ -65,9 +65,7 @@ def test_csv_reads_quotes_line_breaks_in_cells_a_byte_order_mark_and_blank_lines
         ("a.parquet", b"PAR1 but no more", 1, "Parquet"),
     ],
 )
-def test_a_fault_names_the_file_and_the_line(
-    tmp_path: Path, name: str, content: bytes, line: int, word: str
-) -> None:
+def test_a_fault_names_the_file_and_the_line(tmp_path: Path, name: str, content: bytes, line: int, word: str) -> None:
     path = written(tmp_path, name, content)
     with pytest.raises(SourceFileError) as caught:
         values(path)
@@ -132,9 +130,7 @@ def test_fraction_grows_to_one(tmp_path: Path) -> None:
     assert source.fraction == 1.0
 
 
-@pytest.mark.parametrize(
-    ("name", "word"), [("a.xls", ".csv"), ("none.csv", "no such file"), ("d.csv", "not a")]
-)
+@pytest.mark.parametrize(("name", "word"), [("a.xls", ".csv"), ("none.csv", "no such file"), ("d.csv", "not a")])
 def test_a_file_that_cannot_be_read_is_refused_at_once(tmp_path: Path, name: str, word: str) -> None:
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(SourceFileError, match=word):

@@ -1,0 +1,57 @@
+"""What a group has committed, written and read through its consumer."""
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from pelton.consumers.assignment import Partition
+from pelton.kafka_errors import failure
+
+
+class Ledger:
+    """Committed offsets and the note beside each; belongs to whoever polls the consumer."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def commit(self, offsets: Mapping[Partition, int], notes: Mapping[Partition, str], *, wait: bool) -> None:
+        """Commit the next offsets to read, each with its note if it has one; with `wait` until the broker has answered.
+
+        Raises:
+            KafkaFailure: with `wait`, when the broker refuses one of them or does not answer.
+        """
+        positions = [
+            TopicPartition(topic, number, offset, notes.get((topic, number)))
+            for (topic, number), offset in offsets.items()
+        ]
+        try:
+            if wait:
+                _check(self._consumer.commit(offsets=positions, asynchronous=False))
+            else:
+                self._consumer.commit(offsets=positions, asynchronous=True)
+        except KafkaException as error:
+            raise failure(error) from error
+
+    def notes(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, str]:
+        """Return the note beside each committed offset, empty where there is none; asks the broker.
+
+        Raises KafkaFailure when the broker refuses or does not answer in time.
+        """
+        wanted = [TopicPartition(topic, number) for topic, number in partitions]
+        try:
+            found = self._consumer.committed(wanted, timeout=timeout_s)
+            _check(found)
+        except KafkaException as error:
+            raise failure(error) from error
+        return {(at.topic, at.partition): at.metadata or "" for at in found}
+
+    def end_seen(self, partition: Partition) -> int | None:
+        """Return the end of a partition as of the last fetch from it, or None before the first; asks nobody."""
+        _, end = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
+        return end if end >= 0 else None
+
+
+def _check(answered: list[TopicPartition]) -> None:
+    for at in answered:
+        if at.error is not None:
+            raise KafkaException(at.error)
