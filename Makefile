@@ -26,13 +26,13 @@ lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff format --check
 
 types: $(STAMP) ## mypy, strict, over every room
-	$(BIN)/python -m tests.check_types
+	$(BIN)/python tests/check_types.py
 
 bench: $(STAMP) ## Pelton beside a hand-written loop, in one run
 	$(BIN)/python -m benchmarks.run
 
 docs: $(STAMP) ## write the generated documents again (wire schemas, metrics, settings)
-	$(BIN)/python -m pelton.schemas.wire_schemas
+	$(BIN)/python docs/generate.py
 
 check-deploy: $(STAMP) ## check deploy/ with the tools it needs
 	bash deploy/check.sh

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pelton.errors import LocalKafkaError
+from pelton.errors import KafkaFailure, LocalKafkaError
 from pelton.kafka_fetch import KAFKA_VERSION
 from pelton.logs import configure_logs
 
@@ -76,6 +76,28 @@ def status(data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+def topics(
+    wanted: Annotated[list[str], typer.Argument(metavar="NAME:PARTITIONS…", help="Topics to create.")],
+    brokers: Annotated[str, typer.Option(help="Bootstrap addresses.")] = f"127.0.0.1:{DEFAULT_PORT}",
+) -> None:
+    """Create topics and wait until they can be used; one that exists is left as it is."""
+    from pelton.topics import create  # noqa: PLC0415
+
+    partitions = dict(map(_topic, wanted))
+    with _clear_errors():
+        create(brokers, partitions)
+    for name, count in partitions.items():
+        _out().print(f"{escape(name)} {count} partition{'s' if count > 1 else ''}", highlight=False)
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition(":")
+    if not name or not count.isdecimal() or not int(count):
+        raise typer.BadParameter(f"{text!r} is not NAME:PARTITIONS, as in payments:4")
+    return name, int(count)
+
+
 def _local_kafka(data_dir: Path, port: int | None = None, heap_mb: int = 512) -> "LocalKafka":
     # Late, so that `pelton --help` works without the extra [local].
     from pelton.local_kafka import LocalKafka  # noqa: PLC0415
@@ -113,7 +135,7 @@ def _clear_errors() -> Iterator[None]:
     configure_logs("warning")  # what the commands print says the same
     try:
         yield
-    except LocalKafkaError as error:
+    except (LocalKafkaError, KafkaFailure) as error:
         _fail(str(error), error)
     except ImportError as error:
         _fail(f"a local Kafka needs the extra [local]: pip install 'pelton[local]' ({error})", error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from pelton import topics
 from pelton.errors import BrokerUnavailable, TopicMissing
@@ -162,3 +163,13 @@ def test_a_topic_that_is_not_there_is_told(brokers: str, tmp_path: Path) -> None
         done = pelton(*command, "-t", "nobody-made-me", "--brokers", brokers, cwd=tmp_path)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
         assert done.stderr.startswith("error: no topic nobody-made-me")
+
+
+def test_topics_are_created_with_the_partitions_asked_for(
+    brokers: str, kafka_admin: AdminClient, tmp_path: Path
+) -> None:
+    names = [f"made-{time.time_ns()}-{i}" for i in range(2)]
+    done = pelton("kafka", "topics", f"{names[0]}:3", f"{names[1]}:1", "--brokers", brokers, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = kafka_admin.list_topics(timeout=10).topics
+    assert [len(found[name].partitions) for name in names] == [3, 1]

@@ -82,3 +82,10 @@ def test_cli_names_the_extra_it_lacks(tmp_path: Path, monkeypatch: pytest.Monkey
     assert code == 1
     assert "pip install 'pelton[local]'" in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["payments", "payments:", ":4", "payments:0", "payments:four"])
+def test_topics_need_a_name_and_a_number_of_partitions(text: str) -> None:
+    result = CliRunner().invoke(app, ["topics", text])
+    assert result.exit_code == 2
+    assert "NAME:PARTITIONS" in result.output
