@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from pelton.schemas.records import Records
+from pelton.schemas.rejection import Rejection, Tombstone
 
 
 class CloseReason(StrEnum):
@@ -61,6 +62,7 @@ class Batcher:
         self._n_records = self._n_bytes = 0
         self._n_taken = self._n_done = 0
         self._closed = False
+        self._allowed: int | None = None
 
     def put(self, records: Records) -> None:
         """Queue what one poll brought of one partition; never blocks."""
@@ -102,17 +104,34 @@ class Batcher:
     def drop(self, gone: Callable[[Records], bool]) -> int:
         """Forget queued records for which `gone` holds, and return how many there were."""
         with self._lock:
-            before = self._n_records
+            before, head = self._n_records, self.head
             self._queue = deque(records for records in self._queue if not gone(records))
+            if self._allowed and self.head is not head:
+                self._allowed = 0
             self._recount()
             self._room.notify_all()
             return before - self._n_records
+
+    def hold(self, *, held: bool) -> None:
+        """Give out nothing from now on but what is admitted by number; or end that."""
+        with self._lock:
+            self._allowed = (self._allowed or 0) if held else None
+
+    def admit(self, n: int) -> None:
+        """Let the first `n` records of the head go, while the queue is held."""
+        with self._lock:
+            self._allowed = n
 
     def close(self) -> None:
         """Give out no more batches, and end the waits for room."""
         with self._lock:
             self._closed = True
             self._room.notify_all()
+
+    @property
+    def head(self) -> Records | None:
+        """The block that has waited longest; stays so while the queue is held and nothing is admitted."""
+        return self._queue[0] if self._queue else None
 
     @property
     def filled(self) -> float:
@@ -130,6 +149,8 @@ class Batcher:
         return self._n_bytes
 
     def _due_in_s(self) -> float:
+        if self._allowed is not None:
+            return 0.0 if self._allowed and self._queue else math.inf
         if self._n_records >= self._max_size:
             return 0.0
         if not self._queue:
@@ -139,21 +160,22 @@ class Batcher:
     def _form(self) -> Batch:
         parts: list[Records] = []
         waited_s = time.monotonic() - self._queue[0].arrived_s
-        room, cost_left = self._max_size, self._cost_limit
+        room, cost_left = min(self._max_size, self._allowed or self._max_size), self._cost_limit
         reason = CloseReason.WAIT
         while self._queue:
             head = self._queue.popleft()
             n, cost_left = self._fitting(head, room, cost_left, first=not parts)
             if n < len(head):
                 reason = CloseReason.SIZE if n == room else CloseReason.COST
-                taken, rest = head.split(n)
+                head, rest = head.split(n)
                 self._queue.appendleft(rest)
-                head = taken
             if len(head):
                 parts.append(head)
                 room -= len(head)
-            if n == 0 or room == 0 or reason is CloseReason.COST:
+            if n == 0 or room == 0 or reason is CloseReason.COST or self._allowed:
                 break
+        if self._allowed:
+            self._allowed -= len(parts[0])
         reason = CloseReason.SIZE if room == 0 else reason
         self._recount(parts)
         self._room.notify_all()
@@ -164,7 +186,7 @@ class Batcher:
         if cost_left is None or self._cost is None:
             return n, cost_left
         for i, event in enumerate(head.events[:n]):
-            cost_left -= self._cost(event)
+            cost_left -= 0 if isinstance(event, (Rejection, Tombstone)) else self._cost(event)
             if cost_left < 0 and not (first and i == 0):
                 return i, cost_left
         return n, cost_left

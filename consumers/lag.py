@@ -1,9 +1,10 @@
 """How far a worker is behind, asked of the broker by a client of its own."""
 
+from collections.abc import Mapping
 from concurrent.futures import wait
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from pelton.consumers.assignment import Partition
@@ -14,28 +15,42 @@ class Lag:
     """Fresh ends and starts of partitions, up to the last stable offset.
 
     Not the consumer's own: its calls exclude each other over threads, and one that waits for the broker behind a long
-    fetch holds up polling for as long (see DESIGN.md, "Non-obvious").
+    fetch holds up polling for as long (see DESIGN.md, "Non-obvious"). The member made here never joins the group.
     """
 
-    def __init__(self, properties: dict[str, Any]) -> None:
+    def __init__(self, properties: dict[str, Any], group: str, reset: str) -> None:
         self._admin = AdminClient(properties)
+        self._consumer = Consumer({**properties, "group.id": group, "enable.auto.commit": False})
+        self._reset = reset
 
-    def records(self, positions: dict[Partition, int], timeout_s: float) -> dict[Partition, int]:
+    def records(self, positions: Mapping[Partition, int | None], timeout_s: float) -> dict[Partition, int]:
         """Return the records of each partition behind a position, never negative.
 
-        Raises KafkaFailure when the broker refuses or does not answer in time.
+        Where nothing was read yet, the position is None: then behind the committed offset, else from where the group
+        begins. Raises KafkaFailure when the broker refuses or does not answer in time.
         """
         if not positions:
             return {}
+        committed = self._committed([at for at, position in positions.items() if position is None], timeout_s)
         ends = self._offsets(positions, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
         starts = self._offsets(positions, OffsetSpec.earliest(), timeout_s)  # type: ignore[no-untyped-call]
-        return {
-            partition: max(0, ends[partition] - max(position, starts[partition]))
-            for partition, position in positions.items()
-            if partition in ends and partition in starts
-        }
+        begins = starts if self._reset == "earliest" else ends
+        found: dict[Partition, int] = {}
+        for at, position in positions.items():
+            reached = committed.get(at, begins[at]) if position is None else position
+            found[at] = max(0, ends[at] - max(reached, starts[at]))
+        return found
 
-    def _offsets(self, wanted: dict[Partition, int], spec: OffsetSpec, timeout_s: float) -> dict[Partition, int]:
+    def _committed(self, wanted: list[Partition], timeout_s: float) -> dict[Partition, int]:
+        if not wanted:
+            return {}
+        try:
+            told = self._consumer.committed([TopicPartition(topic, number) for topic, number in wanted], timeout_s)
+        except KafkaException as error:
+            raise failure(error) from error
+        return {(at.topic, at.partition): at.offset for at in told if at.offset >= 0}
+
+    def _offsets(self, wanted: Mapping[Partition, object], spec: OffsetSpec, timeout_s: float) -> dict[Partition, int]:
         futures = self._admin.list_offsets(
             {TopicPartition(topic, number): spec for topic, number in wanted},
             isolation_level=IsolationLevel.READ_COMMITTED,

@@ -21,7 +21,7 @@ class Ledger:
             KafkaFailure: with `wait`, when the broker refuses one of them or does not answer.
         """
         positions = [
-            TopicPartition(topic, number, offset, notes.get((topic, number)))
+            TopicPartition(topic, number, offset, notes.get((topic, number), ""))
             for (topic, number), offset in offsets.items()
         ]
         try:

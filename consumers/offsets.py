@@ -103,6 +103,11 @@ class Offsets:
             self._partitions.pop(partition, None)
             self._committed.pop(partition, None)
 
+    def position(self, partition: Partition) -> int | None:
+        """Return the next offset to read below which all is safe, or None as long as nothing is."""
+        tracked = self._partitions.get(partition)
+        return tracked.position if tracked else None
+
     def unfinished_in(self, partition: Partition) -> int:
         """Return the records of a partition that are polled and not safe yet; from any thread."""
         tracked = self._partitions.get(partition)

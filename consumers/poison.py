@@ -1,5 +1,6 @@
 """What is written beside a committed offset, so that a record that kills the process is found in the end."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Self
@@ -44,7 +45,7 @@ class Mark:
         """Return how many records from `offset` on to try at once, so that the last start left tries one alone."""
         starts_left = max(1, limit - self.starts)
         window = max(1, self.until - offset)
-        return max(1, round(window ** (1 - 1 / starts_left)))
+        return round(math.pow(window, 1 - 1 / starts_left))
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ from operator import methodcaller
 from typing import Any, Protocol
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from pelton.consumers.assignment import Assignment, Partition
+from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
-from pelton.kafka_errors import NO_OFFSET, failure
+from pelton.kafka_errors import FATAL, NO_OFFSET, failure
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
@@ -63,6 +64,7 @@ class Source:
             config.get("group.protocol") == "consumer"
         )
         self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._on_error})
+        self.ledger = Ledger(self._consumer)
 
     def join(self, listener: RebalanceListener) -> None:
         """Join the group; the listener hears in later polls which partitions come and go."""
@@ -78,7 +80,8 @@ class Source:
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(self._max_records - 1, 0)
-        return self._columns(messages)
+        # The second call may have served a rebalance: what the first one brought may be another member's by now.
+        return [block for block in self._columns(messages) if block.epoch >= 0]
 
     def _columns(self, messages: list[Message]) -> list[Records]:
         if any(message.error() for message in messages):
@@ -109,23 +112,6 @@ class Source:
             arrived_s=arrived_s,
         )
 
-    def commit(self, offsets: dict[Partition, int], *, wait: bool = False) -> None:
-        """Commit the next offsets to read; with `wait` until the broker has answered.
-
-        Raises:
-            KafkaFailure: with `wait`, when the broker refuses or does not answer.
-        """
-        positions = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
-        try:
-            if not wait:
-                self._consumer.commit(offsets=positions, asynchronous=True)
-                return
-            answers = self._consumer.commit(offsets=positions, asynchronous=False)
-        except KafkaException as error:
-            raise failure(error) from error
-        if refused := [answer.error for answer in answers if answer.error is not None]:
-            raise failure(refused[0])
-
     def pause(self) -> None:
         """Fetch nothing for now, but keep polling."""
         self._paused = True
@@ -155,17 +141,19 @@ class Source:
         if topic is not None:
             self.problems[topic] = failure(error).args[0]
         log.warning("poll_error", topic=topic, error=error.name(), reason=error.str())
+        if error.code() == FATAL:
+            raise failure(error)
         return True
 
     def _on_error(self, error: KafkaError) -> None:
-        log.warning("consumer_error", error=error.name(), reason=error.str(), fatal=error.fatal())
-        if error.fatal():
-            raise failure(error)
+        log.warning("consumer_error", error=error.name(), reason=error.str())
 
-    def _on_commit(self, error: KafkaError | None, _offsets: list[TopicPartition]) -> None:
-        if error is not None and error.code() != NO_OFFSET:
+    def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+        # Where some partitions are refused and others are not, only their own errors tell.
+        refused = error or next((at.error for at in offsets if at.error), None)
+        if refused is not None and refused.code() != NO_OFFSET:
             self.commits_refused += 1
-            log.warning("commit_refused", error=error.name(), reason=error.str())
+            log.warning("commit_refused", error=refused.name(), reason=refused.str())
 
     def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
         if self._cooperative:

@@ -99,6 +99,10 @@ class Trials:
                 self._trial = None
         self._hold()
 
+    def abandon(self) -> None:
+        """Leave every mark as it is: this process ends with a trial under way that it could not finish."""
+        self.forget({*self._unseen, *self._watched})
+
     def _begin(self, firsts: dict[Partition, int]) -> None:
         self._unseen -= firsts.keys()
         try:
@@ -164,7 +168,7 @@ class Trials:
 
     def _hold(self) -> None:
         self.active = any(watched.suspect for watched in self._watched.values())
-        self._batcher.hold(self.active)
+        self._batcher.hold(held=self.active)
         if not self.active:
             self._trial = None
 

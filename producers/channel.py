@@ -1,10 +1,11 @@
 """The connection that scores leave by, in one of two manners."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 OnError = Callable[[KafkaError], None]
 
@@ -14,11 +15,21 @@ class Manner(StrEnum):
 
     FAST: only the last message of a call has a report. librdkafka keeps a gapless series within a partition and turns
     any gap into a fatal error, so that one report answers for all before it (see DESIGN.md, "Non-obvious").
-    CAREFUL: every message has a report, so that a record at fault is known by name. Costs a third more.
+    EACH: every message has a report, because one call may spread over partitions. Costs a third more.
+    SINGLY: every message has a report and a request of its own. A broker refuses requests, not messages: only so is
+    the record at fault known by name.
     """
 
     FAST = "fast"
-    CAREFUL = "careful"
+    EACH = "each"
+    SINGLY = "singly"
+
+
+_PROPERTIES: dict[Manner, dict[str, Any]] = {
+    Manner.FAST: {"enable.gapless.guarantee": True},
+    Manner.EACH: {},
+    Manner.SINGLY: {"batch.num.messages": 1, "linger.ms": 0},
+}
 
 
 class Channel:
@@ -38,15 +49,20 @@ class Channel:
         self.open(manner)
 
     @property
-    def careful(self) -> bool:
+    def reports_each(self) -> bool:
         """Whether every message has a report."""
-        return self.manner is Manner.CAREFUL
+        return self.manner is not Manner.FAST
+
+    def discard(self) -> None:
+        """Drop whatever the producer still holds."""
+        self.producer.purge()
+        with suppress(KafkaException):  # a producer that has failed for good says so once more
+            self.producer.poll(0)
 
     def open(self, manner: Manner) -> None:
         """Replace the producer; what the old one still held is dropped."""
         if self._generation:
-            self.producer.purge()
-            self.producer.poll(0)
+            self.discard()
         self._generation += 1
         generation = self._generation
 
@@ -54,6 +70,5 @@ class Channel:
             if generation == self._generation:
                 self._on_error(error)
 
-        gapless = manner is Manner.FAST
         self.manner = manner
-        self.producer = self._make_producer({**self._config, "enable.gapless.guarantee": gapless, "error_cb": on_error})
+        self.producer = self._make_producer({**self._config, **_PROPERTIES[manner], "error_cb": on_error})

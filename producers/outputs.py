@@ -68,16 +68,16 @@ class Outputs:
     ) -> None:
         """Produce one message a value, in order.
 
-        `report` is the callback of each message when the channel is careful, else of the last one.
+        `report` is the callback of each message when the channel reports each, else of the last one.
         """
         headers = self._headers(records) if self.rules.forward_headers else None
         if headers or self.rules.timestamp == "event":
             self._produce_singly(channel, records, values, keys, headers, report)
             return
         messages: list[dict[str, Any]] = [{"value": value, "key": key} for value, key in zip(values, keys, strict=True)]
-        if not channel.careful:
+        if not channel.reports_each:
             messages[-1]["callback"] = report
-        callback = {"on_delivery": report} if channel.careful else {}
+        callback = {"on_delivery": report} if channel.reports_each else {}
         taken = channel.producer.produce_batch(
             self.rules.topic, messages, partition=self.partition(records), **callback
         )
@@ -131,7 +131,7 @@ class Outputs:
         partition, last = self.partition(records), len(values) - 1
         rows = zip(values, keys, headers or [[]] * len(values), self._timestamps(records), strict=True)
         for i, (value, key, own_headers, timestamp) in enumerate(rows):
-            wanted = channel.careful or i == last
+            wanted = channel.reports_each or i == last
             self._produce_one(channel, value, key, partition, report, timestamp, own_headers, wanted=wanted)
 
     def _produce_one(

@@ -60,11 +60,14 @@ class Sender:
             rows = [i for i, value in enumerate(values) if not isinstance(value, Rejection)]
             records, values, keys = records.select(rows), [values[i] for i in rows], [keys[i] for i in rows]
         if values:
-            ticket.awaited += len(values) if self._channel.careful else 1
+            ticket.awaited += len(values) if self._channel.reports_each else 1
             self._outputs.produce(self._channel, records, values, keys, self._report(ticket))
 
     def _send_tombstones(self, ticket: Ticket, rows: list[int]) -> None:
         for row in rows:
+            # A marker without a key marks nothing, and a compacted topic refuses it.
+            if ticket.records.messages[row].key() is None:
+                continue
             ticket.awaited += 1
             self._outputs.produce_tombstone(self._channel, ticket.records, row, self._report(ticket))
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 import structlog
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
-from pelton.kafka_errors import GAPLESS, RECORD_FAULTS, SIZE_FAULTS, failure
+from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import Outputs
@@ -56,8 +56,9 @@ class Sink:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self._topic = outputs.rules.topic
+        self._topics = (self._topic, dead_letters.topic)
         # By key, one call spreads over partitions, and a report answers for its own partition only.
-        self._usual = Manner.CAREFUL if outputs.rules.partition == "key" else Manner.FAST
+        self._usual = Manner.EACH if outputs.rules.partition == "key" else Manner.FAST
         self._channel = Channel(config, self._usual, make_producer, self._on_error)
         self._sender = Sender(self._channel, outputs, dead_letters, self._on_report)
         self._serving = threading.RLock()
@@ -108,8 +109,7 @@ class Sink:
         """Give up what is still on its way: its records are not committed and will be read again."""
         with self._serving:
             self._waiting.clear()
-            self._channel.producer.purge()
-            self._channel.producer.poll(0)
+            self._channel.discard()
 
     @property
     def in_flight(self) -> int:
@@ -122,12 +122,26 @@ class Sink:
         return 0.0 if started_s is None else time.monotonic() - started_s
 
     def reach(self, timeout_s: float) -> None:
-        """Ask the broker for the sink's partitions; from any thread. Raises KafkaException when it does not answer."""
-        self._channel.producer.list_topics(self._topic, timeout=timeout_s)
+        """Ask the broker for the topics written to; from any thread.
+
+        Raises KafkaFailure when it does not answer or lacks one of them.
+        """
+        deadline = Deadline.after(timeout_s)
+        for topic in self._topics:
+            try:
+                error = self._channel.producer.list_topics(topic, timeout=deadline.remaining_s()).topics[topic].error
+            except KafkaException as refusal:
+                raise failure(refusal) from refusal
+            if error is not None:
+                raise type(failure(error))(f"{topic}: {error.str()}")
 
     def _serve(self, timeout_s: float) -> None:
         with self._serving:
-            self._channel.producer.poll(timeout_s)
+            try:
+                self._channel.producer.poll(timeout_s)
+            except KafkaException as error:
+                # A fatal error comes by the callback and by this way.
+                self._on_error(error.args[0])
             if self._doubt is not None:
                 self._send_again(self._doubt)
 
@@ -137,7 +151,7 @@ class Sink:
         self._calm = Deadline.after(CALM_S)
         for ticket in self._waiting:
             ticket.restart()
-        self._channel.open(Manner.CAREFUL)
+        self._channel.open(Manner.SINGLY)
         for ticket in list(self._waiting):
             self._sender.send(ticket)
             self._settle_if_done(ticket)
@@ -153,12 +167,13 @@ class Sink:
 
     def _on_report(self, ticket: Ticket, attempt: int, error: KafkaError | None, message: Any) -> None:
         """Take one delivery report; the callback of scores and of dead letters."""
-        if attempt != ticket.attempt or ticket not in self._waiting:
+        # In doubt all that waits is sent again: that the last message arrived says nothing of one refused before it.
+        if attempt != ticket.attempt or ticket not in self._waiting or self._doubt is not None:
             return
         if error is None:
             ticket.awaited -= 1
             self._settle_if_done(ticket)
-        elif not self._channel.careful:
+        elif self._channel.manner is not Manner.SINGLY:
             self._doubt = self._doubt or error
         elif error.code() in RECORD_FAULTS and message.topic() == self._topic and message.value() is not None:
             self._set_aside(ticket, error, message.value())
@@ -175,7 +190,7 @@ class Sink:
 
     def _on_error(self, error: KafkaError) -> None:
         log.warning("producer_error", error=error.name(), reason=error.str(), fatal=error.fatal())
-        if error.fatal() and error.code() == GAPLESS:
+        if error.fatal() and self._channel.manner is not Manner.SINGLY:
             self._doubt = self._doubt or error
         elif error.fatal():
             self._fail(error)

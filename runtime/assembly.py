@@ -1,5 +1,7 @@
 """How a worker's parts are put together."""
 
+from typing import Any
+
 from pelton.consumers.assignment import Assignment
 from pelton.consumers.batcher import Batcher
 from pelton.consumers.offsets import Offsets
@@ -68,6 +70,7 @@ def assemble(
         offsets=Offsets(),
         metrics=metrics,
         progress=progress,
+        poison_starts=settings.poison_starts,
     )
 
 
@@ -79,5 +82,10 @@ def _batcher(settings: Settings, model: Model) -> Batcher:
         max_records=queue.max_records or 4 * batch.max_size,
         max_bytes=queue.max_bytes,
         cost_limit=batch.max_cost,
-        cost=model.size,
+        # A model that inherits from nothing need not have one: then every event costs the same.
+        cost=getattr(model, "size", _one),
     )
+
+
+def _one(_event: Any) -> int:
+    return 1

@@ -25,9 +25,10 @@ class Handover:
         self._loop = loop
         self._on_joined = on_joined
 
-    def on_assigned(self, partitions: list[Partition]) -> None:  # noqa: ARG002 - none at all counts too
+    def on_assigned(self, partitions: list[Partition]) -> None:
         """Say that the group is joined; a member without a partition has joined as well."""
         self._loop.metrics.rebalances.labels("assigned").inc()
+        self._loop.trials.assigned(partitions)
         self._on_joined()
 
     def on_revoked(self, partitions: list[Partition]) -> None:
@@ -39,6 +40,7 @@ class Handover:
         if not (loop.batcher.wait_for_batch(deadline.remaining_s()) and loop.sink.flush(deadline)):
             log.warning("revoked_unfinished", partitions=partitions, budget_s=REVOKE_BUDGET_S)
         loop.settle()
+        loop.trials.give_back(partitions)
         try:
             loop.commit(wait=True)
         except KafkaFailure as error:
@@ -52,6 +54,7 @@ class Handover:
         self._forget(partitions)
 
     def _forget(self, partitions: list[Partition]) -> None:
+        self._loop.trials.forget(partitions)
         self._loop.offsets.forget(partitions)
 
 

@@ -67,4 +67,6 @@ def client_properties(settings: Settings) -> dict[str, Any]:
 def max_in_flight(settings: Settings, properties: dict[str, Any]) -> int:
     """Return how many scores may be on their way at once, so that the producer's own queue is never full."""
     wanted = IN_FLIGHT_BATCHES * settings.batch.max_size
-    return min(wanted, int(properties.get("queue.buffering.max.messages", 100_000)))
+    limit = int(properties.get("queue.buffering.max.messages", 100_000))
+    # 0 means no limit. One place stays free: a refused score is still counted while its dead letter is produced.
+    return min(wanted, max(1, limit - 1)) if limit else wanted

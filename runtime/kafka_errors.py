@@ -19,6 +19,7 @@ _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
             KafkaError._TIMED_OUT,
             KafkaError._RESOLVE,
             KafkaError._WAIT_COORD,
+            KafkaError.BROKER_NOT_AVAILABLE,
             KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
             KafkaError.COORDINATOR_NOT_AVAILABLE,
             KafkaError.NOT_COORDINATOR,
@@ -33,6 +34,7 @@ _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
     TopicMissing: frozenset(
         {
             KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError.UNKNOWN_TOPIC_ID,
             KafkaError._UNKNOWN_TOPIC,
             KafkaError._UNKNOWN_PARTITION,
         }
@@ -46,6 +48,7 @@ _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
             KafkaError.GROUP_AUTHORIZATION_FAILED,
             KafkaError.CLUSTER_AUTHORIZATION_FAILED,
             KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            KafkaError.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
         }
     ),
     Fenced: frozenset(
@@ -58,7 +61,7 @@ _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
     ),
 }
 
-SIZE_FAULTS = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE})
+SIZE_FAULTS = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE, KafkaError.RECORD_LIST_TOO_LARGE})
 
 # What a broker refuses because of the record itself: that record becomes a dead letter, nobody else suffers.
 RECORD_FAULTS = frozenset(
@@ -70,8 +73,9 @@ RECORD_FAULTS = frozenset(
     }
 )
 
-GAPLESS = KafkaError._GAPLESS_GUARANTEE
 NO_OFFSET = KafkaError._NO_OFFSET
+# How a consumer learns that it is dead: fenced, for one. It is never told more than once.
+FATAL = KafkaError._FATAL
 
 # Commits are refused with these while a group changes hands: the work is dropped, the consumer goes on.
 REBALANCE_CODES = frozenset(

@@ -9,6 +9,7 @@ from pelton.consumers.batcher import Batch, Batcher
 from pelton.consumers.intake import Intake
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
+from pelton.consumers.trials import Trials
 from pelton.deadline import Deadline
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
@@ -49,24 +50,27 @@ class Loop:
         offsets: Offsets,
         metrics: Metrics,
         progress: Progress,
+        poison_starts: int = 3,
     ) -> None:
         self.source, self.codec, self.batcher, self.scorer = source, codec, batcher, scorer
         self.sink, self.offsets, self.metrics, self.progress = sink, offsets, metrics, progress
         self.totals = Totals()
         self.intake = Intake(source, batcher)
+        self.trials = Trials(source.ledger, batcher, offsets, poison_starts)
         self._commit_due = Deadline.after(COMMIT_EVERY_S)
         self._commits_refused = 0
 
     def turn(self, timeout_s: float) -> None:
         """Poll, decode, queue for a batch, and commit what has become safe; waits for records up to `timeout_s`."""
         self.progress.poll_beat_s = time.monotonic()
-        for records in self.intake.next(timeout_s):
+        for records in self.trials.admit(self.intake.next(self.trials.patience_s(timeout_s))):
             records.events = self.codec.decode([message.value() for message in records.messages])
             self.offsets.received(records)
             self.batcher.put(records)
             self.totals.records += len(records)
             self.metrics.records.inc(len(records))
         self.settle()
+        self.trials.step()
         if self._commit_due.expired:
             self.commit()
 
@@ -96,7 +100,7 @@ class Loop:
             self._commits_refused = self.source.commits_refused
             self.offsets.commit_again()
         if offsets := self.offsets.committable():
-            self.source.commit(offsets, wait=wait)
+            self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
             self.offsets.committed(offsets)
 
     def _measure(self, batch: Batch, took_s: float) -> None:

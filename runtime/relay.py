@@ -2,11 +2,12 @@
 
 import threading
 import time
+from collections import deque
 
 import structlog
 
 from pelton.deadline import Deadline
-from pelton.errors import KafkaFailure
+from pelton.errors import KafkaFailure, OutOfMemory
 from pelton.loop import Loop
 
 log = structlog.get_logger(__name__)
@@ -14,7 +15,9 @@ log = structlog.get_logger(__name__)
 POLL_S = 0.1
 STAND_IN_S = 0.01
 SLOW_BATCH_S = 0.01
+RECENT = 8
 SURPRISE_S = 0.05
+ACQUIT_S = 1.0
 
 
 class Relay:
@@ -30,6 +33,7 @@ class Relay:
         self._loop = loop
         self._baton = threading.Lock()
         self._slow = threading.Event()
+        self._recent_s: deque[float] = deque(maxlen=RECENT)
         self._ending = False
         self._failure: BaseException | None = None
         self._walker = threading.Thread(target=self._walk, name="walker", daemon=True)
@@ -37,13 +41,17 @@ class Relay:
     def run(self, stopping: threading.Event) -> None:
         """Walk until told to stop; raises whatever ended the walker."""
         self._walker.start()
-        while not stopping.is_set() and self._failure is None:
-            self._slow.wait(POLL_S)
-            while self._stand_in_needed() and not stopping.is_set():
-                with self._baton:
-                    self._loop.turn(STAND_IN_S)
-        if self._failure is not None:
-            raise self._failure
+        try:
+            while not stopping.is_set() and self._failure is None:
+                self._slow.wait(POLL_S)
+                while self._stand_in_needed() and not stopping.is_set():
+                    with self._baton:
+                        self._loop.turn(STAND_IN_S)
+            if self._failure is not None:
+                raise self._failure
+        except (KafkaFailure, OutOfMemory):
+            self._acquit()
+            raise
 
     def drain(self, deadline: Deadline) -> bool:
         """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
@@ -56,17 +64,25 @@ class Relay:
         in_time = loop.sink.flush(deadline) and not self._walker.is_alive()
         try:
             loop.settle()
+            if not self._walker.is_alive():
+                loop.trials.give_back()
             loop.commit(wait=True)
         except KafkaFailure as error:
             in_time = False
             log.warning("last_commit_failed", reason=str(error))
         loop.sink.close()
+        loop.trials.abandon()
         loop.source.close()
         return in_time
 
+    def _acquit(self) -> None:
+        """Say that no record is to blame: the broker failed, or the device is full."""
+        if self._baton.acquire(timeout=ACQUIT_S):
+            self._loop.trials.give_back()
+
     def _stand_in_needed(self) -> bool:
         started_s = self._loop.progress.batch_started_s
-        if not started_s:
+        if not started_s or self._failure is not None:
             return False
         return self._slow.is_set() or time.monotonic() - started_s > SURPRISE_S
 
@@ -86,7 +102,9 @@ class Relay:
             return
         started_s = time.monotonic()
         loop.score(batch)
-        if time.monotonic() - started_s > SLOW_BATCH_S:
+        self._recent_s.append(time.monotonic() - started_s)
+        # The shortest of the last few: one batch that took long on a busy machine does not make a model slow.
+        if min(self._recent_s) > SLOW_BATCH_S:
             self._slow.set()
         else:
             self._slow.clear()

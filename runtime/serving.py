@@ -73,7 +73,7 @@ class Serving:
             metrics=self._metrics,
             progress=self._progress,
         )
-        lag = Lag(client_properties(settings))
+        lag = Lag(client_properties(settings), settings.stream.group, settings.stream.reset)
         watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         loop.source.join(Handover(loop, watch.joined))

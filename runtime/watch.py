@@ -1,13 +1,11 @@
 """What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
 
 import structlog
-from confluent_kafka import KafkaException
 
 from pelton.consumers.assignment import Partition
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
 from pelton.errors import KafkaFailure
-from pelton.kafka_errors import failure
 from pelton.loop import Loop
 from pelton.reports import PartitionStatus, Reporter, StatusReport
 from pelton.states import WorkerState
@@ -68,16 +66,18 @@ class Watch:
         return loop.metrics.exposition()
 
     def _judge(self) -> None:
-        if self._reach_due.expired:
+        stuck = self._loop.sink.waiting_s() > self._sink_failing_s
+        waiting = f"a delivery has been waiting for {self._sink_failing_s:g} s and more"
+        if stuck and self._reporter.current is WorkerState.READY:
+            self._tell(WorkerState.BLOCKED, waiting)  # at once; to ask the broker why may take its time
+            return
+        if stuck or self._unreachable or self._reach_due.expired:
             self._reach_due = Deadline.after(REACH_EVERY_S)
             self._unreachable = self._reach()
-        waiting_s = self._loop.sink.waiting_s()
         if not self._loop.source.joined:
             self._tell(WorkerState.JOINING, self._unreachable or self._problems())
-        elif self._unreachable:
-            self._tell(WorkerState.BLOCKED, self._unreachable)
-        elif waiting_s > self._sink_failing_s:
-            self._tell(WorkerState.BLOCKED, f"a delivery has been waiting for {self._sink_failing_s:g} s and more")
+        elif self._unreachable or stuck:
+            self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
         else:
             self._tell(WorkerState.READY, self._problems())
 
@@ -91,14 +91,14 @@ class Watch:
     def _reach(self) -> str:
         try:
             self._loop.sink.reach(ANSWER_S)
-        except KafkaException as error:
-            return f"the sink cannot be reached: {failure(error)}"
+        except KafkaFailure as error:
+            return f"scores cannot leave: {error}"
         return ""
 
     def _lags(self) -> dict[Partition, int | None]:
         loop = self._loop
         owned, positions = loop.source.assignment.partitions, loop.source.positions
-        unread = {} if self._unreachable else self._unread({at: positions[at] for at in owned if at in positions})
+        unread = {} if self._unreachable else self._unread({at: positions.get(at) for at in owned})
         lags = {at: unread[at] + loop.offsets.unfinished_in(at) if at in unread else None for at in owned}
         known = {at: lag for at, lag in lags.items() if lag is not None}
         for topic, number in self._shown - set(known):
@@ -108,7 +108,7 @@ class Watch:
         self._shown = set(known)
         return lags
 
-    def _unread(self, positions: dict[Partition, int]) -> dict[Partition, int]:
+    def _unread(self, positions: dict[Partition, int | None]) -> dict[Partition, int]:
         try:
             return self._lag.records(positions, ANSWER_S)
         except KafkaFailure as error:

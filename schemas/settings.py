@@ -3,9 +3,9 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
 from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import DEFAULT_SERVERS, KafkaProperties
@@ -13,7 +13,7 @@ from pelton.schemas.settings_groups import Batch, Group, Health, Log, Queue, Res
 from pelton.schemas.settings_problems import explain, paths
 from pelton.schemas.settings_rules import contradictions
 from pelton.schemas.settings_sources import gather
-from pelton.schemas.settings_types import Count, Name, Seconds
+from pelton.schemas.settings_types import Count, Name, Seconds, no_boolean
 
 
 class Settings(Group):
@@ -48,6 +48,10 @@ class Settings(Group):
     health: Health = Field(default=Health(), description="When a worker counts as stuck or as not ready.")
     drain_s: Seconds = Field(default=25, description="Longest time to finish the work at hand on SIGTERM, in seconds.")
     restart: Restart = Field(default=Restart(), description="How a worker that ended is started again.")
+    poison_starts: Annotated[int, Field(ge=2), BeforeValidator(no_boolean)] = Field(
+        default=3,
+        description="A record on which the worker's process has died so many times becomes a dead letter.",
+    )
     log: Log = Field(default=Log(), description="What is logged, and how.")
 
     @model_validator(mode="wrap")

@@ -8,6 +8,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from pelton.local_kafka import LocalKafka
 
 START_S = 240.0
 BROKER_FOLDERS = {"broker", "chain"}
-BROKER_FIXTURES = {"brokers", "own_kafka"}
+BROKER_FIXTURES = {"brokers", "own_kafka", "module_kafka"}
 # After a kill the controller refuses the broker's return until its last session has run out.
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
@@ -127,10 +128,15 @@ TopicFactory = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def topic_factory(kafka_admin: AdminClient) -> TopicFactory:
-    """`topic_factory(partitions=1, config={}, prefix="t")` makes a topic, waits for it, returns its unique name."""
+    """`topic_factory(partitions=1, config={}, prefix="t")` makes a topic, waits for it, returns its unique name.
 
-    def make(partitions: int = 1, config: Mapping[str, str] | None = None, prefix: str = "t") -> str:
-        name = f"{prefix}-{uuid.uuid4().hex[:12]}"
+    `name` gives it a name instead.
+    """
+
+    def make(
+        partitions: int = 1, config: Mapping[str, str] | None = None, prefix: str = "t", name: str | None = None
+    ) -> str:
+        name = name or f"{prefix}-{uuid.uuid4().hex[:12]}"
         topic = NewTopic(name, partitions, replication_factor=1, config=dict(config or {}))
         kafka_admin.create_topics([topic], operation_timeout=20)[name].result(30)
         _await_topic(kafka_admin, name, partitions)
@@ -159,16 +165,23 @@ def group_name(request: pytest.FixtureRequest) -> str:
 def own_kafka() -> Iterator[Callable[..., LocalKafka]]:
     """`own_kafka(**options)` starts a broker for this test alone, which it may stop, restart and kill."""
     with ExitStack() as stack:
+        yield partial(_private_kafka, stack)
 
-        def start(**options: Any) -> LocalKafka:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pelton-kafka-")))
-            config = {**QUICK_RETURN, **options.pop("config", {})}
-            kafka = LocalKafka(options.pop("data_dir", folder), config=config, **options)
-            stack.callback(kafka.down)
-            try:
-                kafka.up(START_S)
-            except LocalKafkaError as error:
-                pytest.skip(f"no Kafka on this machine: {error}")
-            return kafka
 
-        yield start
+@pytest.fixture(scope="module")
+def module_kafka() -> Iterator[LocalKafka]:
+    """A broker for the tests of one module, which they may stop, restart and kill."""
+    with ExitStack() as stack:
+        yield _private_kafka(stack)
+
+
+def _private_kafka(stack: ExitStack, **options: Any) -> LocalKafka:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pelton-kafka-")))
+    config = {**QUICK_RETURN, **options.pop("config", {})}
+    kafka = LocalKafka(options.pop("data_dir", folder), config=config, **options)
+    stack.callback(kafka.down)
+    try:
+        kafka.up(START_S)
+    except LocalKafkaError as error:
+        pytest.skip(f"no Kafka on this machine: {error}")
+    return kafka

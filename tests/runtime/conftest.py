@@ -1,14 +1,18 @@
-"""A Java that is not Java, for the tests of the local Kafka."""
+"""A Java that is not Java, for the tests of the local Kafka; and a worker's loop on Kafka in memory."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pelton import local_kafka
 from pelton.kafka_java import Java
 from pelton.local_kafka import LocalKafka
+from pelton.testing import FakeKafka
 
 FAKE_JAVA = """#!{python} -IS
 import sys, time
@@ -42,3 +46,107 @@ def kafka(tmp_path: Path) -> Iterator[LocalKafka]:
     kafka = LocalKafka(tmp_path / "kafka")
     yield kafka
     kafka.kill()
+
+
+PACKAGES = Path(__file__).parent.parent / "models" / "packages"
+
+
+class Road:
+    """The loop of one worker as it is assembled, from the topic `in` to `out` and `dead`; only Kafka is a fake.
+
+    The model is one of the packages that the model tests use; `doubler` doubles `x`.
+    """
+
+    def __init__(self, kafka: FakeKafka, package: str, join: bool, settings: dict[str, Any]) -> None:
+        from pelton.assembly import assemble
+        from pelton.handover import Handover
+        from pelton.metrics import Metrics
+        from pelton.models.package import load_package
+        from pelton.models.scorer import Scorer
+        from pelton.progress import Progress
+        from pelton.schemas.settings import Settings
+
+        self.kafka = kafka
+        stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead", **settings.pop("stream", {})}
+        batch = {"max_wait_ms": 0, **settings.pop("batch", {})}
+        self.settings = Settings(model=package, stream=stream, batch=batch, **settings)
+        loaded, metrics = load_package(PACKAGES / package / "1"), Metrics()
+        self.model: Any = loaded.load("cpu")
+        self.loop = assemble(
+            self.settings,
+            loaded,
+            self.model,
+            Scorer(self.model, loaded, self.settings.batch.max_size, fixed_shape=False, metrics=metrics),
+            index=0,
+            sink_partitions=4,
+            metrics=metrics,
+            progress=Progress.null(),
+        )
+        self.consumer = self.kafka.consumers[-1]
+        self.joined = 0
+        self.handover = Handover(self.loop, self._count_join)
+        if join:
+            self.loop.source.join(self.handover)
+
+    def _count_join(self) -> None:
+        self.joined += 1
+
+    def write(self, *values: Any, partition: int = 0, **options: Any) -> None:
+        """Write events: bytes and None as they are, a number as `{"x": number}`, the rest as JSON."""
+        for value in values:
+            given = {"x": value} if isinstance(value, float | int) else value
+            raw = given if isinstance(given, bytes) or given is None else json.dumps(given).encode()
+            self.kafka.write("in", raw, partition=partition, **options)
+
+    def walk(self, turns: int = 1) -> None:
+        """Poll and score by turns, as a worker does, until no batch is due after the last turn."""
+        for _ in range(turns):
+            self.loop.turn(0)
+            while batch := self.loop.batcher.take():
+                self.loop.score(batch)
+        self.loop.settle()
+
+    def commit(self) -> None:
+        self.loop.commit(wait=True)
+
+    def committed(self, partition: int = 0) -> int | None:
+        """The offset that the next owner of a partition of `in` begins at."""
+        found = self.kafka.committed("g", ("in", partition))
+        return None if found is None else found.offset
+
+    @property
+    def scores(self) -> dict[int, list[tuple[int, Any]]]:
+        """Offset and score by source partition, in the order in which they lie in the sink."""
+        found: dict[int, list[tuple[int, Any]]] = {}
+        for message in self.kafka.read("out"):
+            value = json.loads(message.value())
+            found.setdefault(value["source"]["partition"], []).append((value["source"]["offset"], value["score"]))
+        return found
+
+    @property
+    def dead(self) -> list[tuple[int, int, str]]:
+        """Partition, offset and code of the dead letters."""
+        found = [dict(message.headers()) for message in self.kafka.read("dead")]
+        return [
+            (
+                int(names["__connect.errors.partition"]),
+                int(names["__connect.errors.offset"]),
+                names["pelton-error-code"].decode(),
+            )
+            for names in found
+        ]
+
+
+@pytest.fixture
+def road(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Road]:
+    """`road("doubler", manual=False, join=True, batch={…}, stream={…})` assembles a worker's loop."""
+    from pelton import assembly
+
+    def make(package: str = "doubler", *, manual: bool = False, join: bool = True, **settings: Any) -> Road:
+        kafka = FakeKafka({"in": 4, "out": 4, "dead": 1}, manual=manual)
+        with monkeypatch.context() as patch:
+            patch.setattr(assembly, "Source", partial(assembly.Source, make_consumer=kafka.consumer))
+            patch.setattr(assembly, "Sink", partial(assembly.Sink, make_producer=kafka.producer))
+            return Road(kafka, package, join, settings)
+
+    return make

@@ -9,7 +9,7 @@ from pelton.schemas.codes import Code
 from pelton.schemas.rejection import TOMBSTONE, Rejection, printable
 
 
-class Mute(Exception):  # noqa: N818
+class Mute(Exception):
     """An exception that cannot even be printed."""
 
     def __str__(self) -> str:

@@ -1,0 +1,190 @@
+"""A member of a consumer group that reads from Kafka in memory."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
+
+if TYPE_CHECKING:
+    from pelton.testing_kafka import FakeKafka
+
+Partition = tuple[str, int]
+OnRebalance = Callable[["FakeConsumer", list[TopicPartition]], None]
+
+
+class Answer(NamedTuple):
+    """What a commit came to for one partition, in the shape of a `TopicPartition`, whose error nobody can set."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: KafkaError | None
+
+
+class FakeConsumer:
+    """The calls of `confluent_kafka.Consumer` that Pelton makes, and a script of what its group decides.
+
+    `give`, `revoke`, `lose` and `fail` take effect in the next `consume`, or `after` so many calls of it.
+    """
+
+    def __init__(self, kafka: "FakeKafka", config: Mapping[str, Any]) -> None:
+        self.config = dict(config)
+        self.paused: set[Partition] = set()
+        self.calls = 0
+        self.closed = False
+        self._kafka = kafka
+        self._group = config.get("group.id", "")
+        self._next: dict[Partition, int] = {}
+        self._position: dict[Partition, int] = {}
+        self._script: list[tuple[int, Callable[[], None]]] = []
+        self._errors: deque[Message] = deque()
+        self._on_assign: OnRebalance | None = None
+        self._on_revoke: OnRebalance | None = None
+        self._on_lost: OnRebalance | None = None
+
+    def give(self, *partitions: Partition, after: int = 0) -> None:
+        """Let the group assign partitions to this member."""
+        self._at(after, lambda: self._rebalance(self._on_assign, partitions, self._assign))
+
+    def revoke(self, *partitions: Partition, after: int = 0) -> None:
+        """Let the group take partitions away, in good order."""
+        self._at(after, lambda: self._rebalance(self._on_revoke, partitions, self._unassign))
+
+    def lose(self, *partitions: Partition, after: int = 0) -> None:
+        """Let partitions be lost: the group has given them to somebody else already."""
+        self._at(after, lambda: self._rebalance(self._on_lost or self._on_revoke, partitions, self._unassign))
+
+    def fail(self, error: KafkaError, topic: str | None = None, *, after: int = 0) -> None:
+        """Let an error come out of `consume` in the place of a message."""
+        self._at(after, lambda: self._errors.append(Message(topic=topic, error=error)))
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: OnRebalance | None = None,
+        on_revoke: OnRebalance | None = None,
+        on_lost: OnRebalance | None = None,
+    ) -> None:
+        """Join the group; unless Kafka is `manual`, this member gets every partition."""
+        self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
+        if not self._kafka.manual:
+            self.give(*((name, n) for name in topics for n in range(len(self._kafka.topics[name]))))
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Serve what the group has decided, then return what there is."""
+        self._check_open()
+        self.calls += 1
+        self._follow_script()
+        messages = self._take(num_messages)
+        if not messages and timeout:
+            with self._kafka.changed:
+                self._kafka.changed.wait(self._kafka.patience_s)
+            messages = self._take(num_messages)
+        return messages
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool = True) -> list[Any] | None:
+        """Commit offsets; an asynchronous commit is answered in a later `consume`."""
+        self._check_open()
+        taken, answers = [], []
+        for at in offsets:
+            error = self._kafka.refuse_commit(at)
+            answers.append(Answer(at.topic, at.partition, at.offset, error))
+            if error is None:
+                taken.append(at)
+        if taken:
+            self._kafka.take_commit(self._group, taken)
+        error = answers[0].error if not taken and answers else None
+        if asynchronous:
+            self._at(0, lambda: self._tell(error, answers))
+            return None
+        if error is not None:
+            raise KafkaException(error)
+        return answers
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:  # noqa: ARG002
+        """Return the committed offsets and their metadata."""
+        self._kafka.check_reachable()
+        found = [(at, self._kafka.committed(self._group, (at.topic, at.partition))) for at in partitions]
+        return [known or TopicPartition(at.topic, at.partition) for at, known in found]
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Return the offsets after the last messages given out; invalid where there was none."""
+        known = [self._position.get((at.topic, at.partition), OFFSET_INVALID) for at in partitions]
+        return [TopicPartition(at.topic, at.partition, offset) for at, offset in zip(partitions, known, strict=True)]
+
+    def get_watermark_offsets(self, at: TopicPartition, timeout: float = -1, cached: bool = False) -> Any:  # noqa: ARG002
+        """Return the first offset of a partition and the one after its last."""
+        first = self._kafka.fetch(at.topic, at.partition, 0, 1)
+        end = self._kafka.end(at.topic, at.partition)
+        return (first[0].offset() if first else end), end
+
+    def assignment(self) -> list[TopicPartition]:
+        """Return the partitions owned now."""
+        return [TopicPartition(*owned) for owned in self._next]
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Own these partitions and no others."""
+        self._unassign(list(self._next))
+        self._assign([(at.topic, at.partition) for at in partitions])
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Own these partitions too."""
+        self._assign([(at.topic, at.partition) for at in partitions])
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Give out nothing of these partitions for now."""
+        self.paused |= {(at.topic, at.partition) for at in partitions}
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        """Give out messages of these partitions again."""
+        self.paused -= {(at.topic, at.partition) for at in partitions}
+
+    def close(self) -> None:
+        """Leave the group; what is owned is revoked first."""
+        self._rebalance(self._on_revoke, sorted(self._next), self._unassign)
+        self.closed = True
+
+    def _at(self, after: int, what: Callable[[], None]) -> None:
+        self._script.append((self.calls + 1 + after, what))
+
+    def _follow_script(self) -> None:
+        due = [what for call, what in self._script if call <= self.calls]
+        self._script = [(call, what) for call, what in self._script if call > self.calls]
+        for what in due:
+            what()
+
+    def _rebalance(self, told: OnRebalance | None, partitions: Any, change: Callable[[Any], None]) -> None:
+        if told is not None and (partitions or change == self._assign):
+            told(self, [TopicPartition(*partition) for partition in partitions])
+        change(partitions)
+
+    def _assign(self, partitions: list[Partition]) -> None:
+        for partition in set(partitions) - set(self._next):
+            committed = self._kafka.committed(self._group, partition)
+            late = self.config.get("auto.offset.reset") == "latest"
+            start = self._kafka.end(*partition) if late else 0
+            self._next[partition] = committed.offset if committed else start
+
+    def _unassign(self, partitions: list[Partition]) -> None:
+        for partition in partitions:
+            self._next.pop(partition, None)
+            self._position.pop(partition, None)
+            self.paused.discard(partition)
+
+    def _take(self, n: int) -> list[Message]:
+        messages = [self._errors.popleft() for _ in range(min(n, len(self._errors)))]
+        for partition in sorted(set(self._next) - self.paused):
+            found = self._kafka.fetch(*partition, self._next[partition], n - len(messages))
+            if found:
+                messages += found
+                self._next[partition] = self._position[partition] = (found[-1].offset() or 0) + 1
+        return messages
+
+    def _tell(self, error: KafkaError | None, answers: list[Answer]) -> None:
+        if told := self.config.get("on_commit"):
+            told(error, answers)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise RuntimeError("Consumer closed")

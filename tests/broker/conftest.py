@@ -1,0 +1,94 @@
+"""A served model on a real Kafka, and a plain client to look at it with."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from .outside import Outside
+from .served import Served
+
+PACKAGES = Path(__file__).parent / "packages"
+Serve = Callable[..., Served]
+
+
+@pytest.fixture(scope="session")
+def outside(brokers: str) -> Iterator[Outside]:
+    """A plain client of the session's broker."""
+    with Outside(brokers) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def quick_session(outside: Outside) -> dict[str, int]:
+    """Properties of a group member that is missed as soon as the broker allows."""
+    resource = ConfigResource(ResourceType.BROKER, str(next(iter(outside.admin.list_topics(timeout=20).brokers))))
+    allowed = outside.admin.describe_configs([resource])[resource].result(20)["group.min.session.timeout.ms"].value
+    session_ms = max(1500, int(allowed))
+    return {"session.timeout.ms": session_ms, "max.poll.interval.ms": session_ms}
+
+
+@pytest.fixture(scope="module")
+def serve_here(
+    brokers: str, topic_factory: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serve]:
+    """Like `serve`, for all tests of a module."""
+    with ExitStack() as stack:
+        yield _server(stack, brokers, topic_factory, tmp_path_factory)
+
+
+@pytest.fixture
+def serve(brokers: str, topic_factory: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """`serve(model="obedient", partitions=1, sink_partitions=1, sink_config={}, **settings)` starts `pelton serve`.
+
+    It makes the topics, waits until all is ready, and ends with the test. `serve(settings=...)` takes settings as they
+    are, for topics that exist or do not.
+    """
+    with ExitStack() as stack:
+        yield _server(stack, brokers, topic_factory, tmp_path_factory)
+
+
+def _server(
+    stack: ExitStack, brokers: str, topic_factory: Callable[..., str], folders: pytest.TempPathFactory
+) -> Serve:
+    def start(
+        model: str = "obedient",
+        partitions: int = 1,
+        sink_partitions: int = 1,
+        sink_config: dict[str, str] | None = None,
+        more_topics: Sequence[str] = (),
+        settings: dict[str, Any] | None = None,
+        ready: bool = True,
+        **changes: Any,
+    ) -> Served:
+        if settings is None:
+            source = topic_factory(partitions, prefix="events")
+            stream = {
+                "topics": [source, *more_topics],
+                "group": f"group-of-{source}",
+                "sink": topic_factory(sink_partitions, sink_config, prefix="scores"),
+                "dead_letter": topic_factory(prefix="dead"),
+            }
+            settings = settings_for(brokers, model, stream | changes.pop("stream", {}), **changes)
+        served = stack.enter_context(Served(settings, folders.mktemp("serve")))
+        return served.until_ready() if ready else served
+
+    return start
+
+
+def settings_for(brokers: str, model: str, stream: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return settings with clocks that suit a test."""
+    kafka = {"bootstrap.servers": brokers, "heartbeat.interval.ms": 200, "topic.metadata.refresh.interval.ms": 1000}
+    return {
+        "model": str(PACKAGES / model / "1"),
+        "device": "cpu",
+        "sidecar": {"port": 0},
+        "log": {"format": "json"},
+        "restart": {"first_s": 0.1, "max_s": 1},
+        **changes,
+        "stream": stream,
+        "kafka": kafka | changes.get("kafka", {}),
+    }

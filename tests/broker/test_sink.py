@@ -1,0 +1,112 @@
+"""What the sink will not take: for a while, or never."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Serve
+from .outside import Outside, Record, event
+from .served import Served
+
+SMALL, LIMIT, LARGER, HUGE = 50, 10_000, 20_000, 1_500_000
+
+
+@pytest.fixture(scope="module")
+def table(serve_here: Serve) -> Served:
+    """A compacted sink keyed as the events are, with room for small scores only; deletions are passed on."""
+    return serve_here(
+        sink_config={"max.message.bytes": str(LIMIT), "cleanup.policy": "compact"},
+        stream={"key": "input-key", "tombstones": "pass", "forward_headers": ["seen"]},
+    )
+
+
+def test_b33_key_and_header_that_are_no_text_reach_the_sink_bit_for_bit(table: Served, outside: Outside) -> None:
+    headers = [("seen", b"\xc3\x28"), ("unseen", b"\xff")]
+    outside.send(table.source, Record(event(1), b"\x00\x83\xff", headers), Record(event(2), b"plain"))
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    found = {message.key(): message.headers() for message in outside.read(table.sink)}
+    assert found[b"\x00\x83\xff"] == [("seen", b"\xc3\x28")]
+    assert not found[b"plain"]
+
+
+def test_b11_deletion_is_passed_on_behind_the_score_it_deletes(table: Served, outside: Outside) -> None:
+    outside.send(table.source, Record(event(3), b"k1"), Record(None, b"k1"), Record(event(4), b"k2"))
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    found = [(m.key(), m.value() is None) for m in outside.read(table.sink) if m.key() in {b"k1", b"k2"}]
+    assert found == [(b"k1", False), (b"k1", True), (b"k2", False)]
+
+
+def test_b11_record_without_key_cannot_enter_a_table_and_harms_nobody(table: Served, outside: Outside) -> None:
+    pid, buried = table.pid(), len(outside.read(table.dead_letter))
+    outside.send(table.source, Record(event(5)), Record(None), Record(event(6), b"keyed"))
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    assert b"keyed" in [message.key() for message in outside.read(table.sink)]
+    letters = outside.read(table.dead_letter)[buried:]
+    assert (letters[0].key(), letters[0].value()) == (None, event(5))
+    assert dict(letters[0].headers())["pelton-error-code"] == b"invalid"
+    assert table.pid() == pid
+
+
+@pytest.mark.parametrize("letters", [LARGER, HUGE], ids=["for the topic", "for the client"])
+def test_b28_score_too_large_is_set_aside_alone(table: Served, outside: Outside, letters: int) -> None:
+    pid, buried = table.pid(), len(outside.read(table.dead_letter))
+    key = f"{letters} letters".encode()
+    values = [event(x, letters=letters if x == 4 else SMALL) for x in range(10)]
+    sent = outside.send(table.source, *(Record(value, key) for value in values))
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    (letter,) = outside.read(table.dead_letter)[buried:]
+    headers = dict(letter.headers())
+    assert (letter.key(), letter.value()) == (key, values[4])
+    assert headers["pelton-error-code"] == b"too_large"
+    assert int(headers["__connect.errors.offset"]) == sent[4].offset
+    scores = outside.scores(table.sink, key)
+    assert sorted(scores) == [at for at in sent if at != sent[4]]
+    assert set(map(len, scores.values())) == {1}
+    assert table.pid() == pid
+
+
+def test_b08_b01_nobody_leaves_and_nothing_is_committed_while_the_sink_is_slow(
+    serve: Serve, outside: Outside, quick_session: dict[str, int]
+) -> None:
+    limit_s = quick_session["max.poll.interval.ms"] / 1000
+    slow = {**quick_session, "client.id": f"slow-{uuid.uuid4().hex[:8]}"}
+    served = serve(health={"sink_failing_s": 1}, kafka=slow)
+    outside.throttle_producer(slow["client.id"], bytes_per_s=10_000)
+    members = outside.members(served.group)
+    # The broker lets ten seconds' worth pass, and then answers as late as the rest takes at that rate.
+    (first,) = outside.send(served.source, Record(event(1, letters=int(10_000 * (10 + limit_s)))))
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    sent = outside.send(served.source, Record(event(2)), Record(event(3)), Record(b"bad"))
+    served.eventually(lambda: served.age_s("oldest_unfinished") > 1.5 * limit_s)
+    assert outside.committed(served.group, served.source) == {0: first.offset + 1}
+    assert outside.read(served.dead_letter) == []
+    reasons = served.eventually(lambda: served.health("ready")[1], within_s=2)
+    assert served.health("live")[0] == 200
+    assert reasons[0].startswith("worker 0 is blocked")
+    served.until_ready()
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    scores = outside.scores(served.sink)
+    assert [scores.get(at) for at in sent] == [[4.0], [6.0], None]
+    assert [letter.value() for letter in outside.read(served.dead_letter)] == [b"bad"]
+    assert outside.members(served.group) == members
+    assert (served.worker()["restarts"], served.log("partitions_lost")) == (0, [])
+
+
+def test_b08_b52_nothing_is_lost_while_sink_or_dead_letter_topic_is_gone(
+    serve: Serve, outside: Outside, topic_factory: Callable[..., str]
+) -> None:
+    served = serve(health={"sink_failing_s": 1})
+    sent = []
+    for x, gone in enumerate((served.sink, served.dead_letter)):
+        before = outside.committed(served.group, served.source)
+        outside.delete(gone)
+        sent += outside.send(served.source, Record(event(x)), Record(b"bad"))
+        served.eventually(lambda gone=gone: gone in "".join(served.health("ready")[1]))
+        assert served.health("live")[0] == 200
+        assert outside.committed(served.group, served.source) == before
+        topic_factory(name=gone)
+        served.until_ready()
+        served.eventually(lambda: outside.finished(served.group, served.source))
+    assert set(outside.scores(served.sink)) >= {sent[0], sent[2]}
+    assert b"bad" in [letter.value() for letter in outside.read(served.dead_letter)]

@@ -1,0 +1,142 @@
+"""The chain: a steady stream while workers come, die and leave. Nothing is lost, and what is double is the same."""
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Message, Producer
+
+from pelton.models.package import load_package
+from tests.broker.conftest import Serve
+from tests.broker.outside import Outside
+from tests.broker.served import Served, eventually
+
+N_EVENTS = 100_000
+PARTITIONS = 4
+RATE = 6_000
+N_VECTORS, N_KEYS = 997, 500
+BROKEN_EVERY = 1_000
+MLP = Path(__file__).parents[2] / "benchmarks" / "mlp" / "1"
+
+VECTORS = np.random.default_rng(3).normal(size=(N_VECTORS, 32)).round(4)
+BODIES = [json.dumps(vector.tolist()) for vector in VECTORS]
+
+
+class Fill(threading.Thread):
+    """Sends events at a steady rate until there are `N_EVENTS` and enough has happened meanwhile."""
+
+    def __init__(self, brokers: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.sent = 0
+        self.enough = threading.Event()
+        self.refused: list[Any] = []
+        self._topic = topic
+        self._producer = Producer({"bootstrap.servers": brokers, "linger.ms": 5, "enable.idempotence": True})
+
+    def run(self) -> None:
+        began_s = time.monotonic()
+        while self.sent < N_EVENTS or not self.enough.is_set():
+            i = self.sent
+            while i % 60 == 0 and (early_s := began_s + i / RATE - time.monotonic()) > 0:
+                self._producer.poll(early_s)
+            key = i % N_KEYS
+            self._producer.produce(self._topic, value(i), f"key-{key}", key % PARTITIONS, on_delivery=self._delivered)
+            self.sent = i + 1
+        self.refused += [None] * self._producer.flush(20)
+
+    def _delivered(self, error: Any, _: Message) -> None:
+        if error is not None:
+            self.refused.append(error)
+
+
+def value(i: int) -> str:
+    """Return event `i`; one of a thousand is broken."""
+    return f'{{"id": "e{i}", "x": {BODIES[i % N_VECTORS]}}}' if i % BROKEN_EVERY else f'{{"id": "e{i}", "x": '
+
+
+def expected_scores() -> np.ndarray:
+    """Return the network's answer to every vector, worked out without torch, in double precision."""
+    weights = load_package(str(MLP)).load("cpu").module.state_dict()
+    layers = [(weights[f"{n}.weight"].double().numpy(), weights[f"{n}.bias"].double().numpy()) for n in (0, 2, 4)]
+    x = VECTORS
+    for weight, bias in layers[:-1]:
+        x = np.maximum(x @ weight.T + bias, 0)
+    weight, bias = layers[-1]
+    return (x @ weight.T + bias)[:, 0]
+
+
+@contextmanager
+def filling(brokers: str, topic: str) -> Iterator[Fill]:
+    fill = Fill(brokers, topic)
+    fill.start()
+    yield fill
+    fill.enough.set()
+    fill.join(40)
+    assert not fill.is_alive()
+    assert fill.refused == []
+
+
+def scores_something(served: Served) -> bool:
+    return served.metric("pelton_scored_total") > 0
+
+
+def check_scores(messages: list[Message], n_sent: int) -> int:
+    """Check every score against its event; return how many there are too many."""
+    expected = expected_scores()
+    found: dict[int, list[float]] = {}
+    seen: dict[int, int] = {}
+    for message in messages:
+        wire = json.loads(message.value())
+        assert message.key().decode() == wire["event_id"]
+        assert message.partition() == wire["source"]["partition"]
+        i = int(wire["event_id"][1:])
+        assert wire["source"]["partition"] == i % N_KEYS % PARTITIONS
+        if i not in found:
+            # What comes again may come late; the first time, each partition is in the order of its source.
+            assert wire["source"]["offset"] > seen.get(message.partition(), -1), "out of order"
+            seen[message.partition()] = wire["source"]["offset"]
+        found.setdefault(i, []).append(wire["score"])
+    assert sorted(found) == [i for i in range(n_sent) if i % BROKEN_EVERY], "events lost"
+    firsts = np.array([found[i][0] for i in sorted(found)])
+    assert np.abs(firsts - expected[np.array(sorted(found)) % N_VECTORS]).max() < 1e-5
+    again = [scores for scores in found.values() if len(scores) > 1]
+    assert max((max(scores) - min(scores) for scores in again), default=0.0) < 1e-6
+    return sum(len(scores) - 1 for scores in again)
+
+
+def check_dead_letters(messages: list[Message], n_sent: int) -> None:
+    expected = {value(i).encode() for i in range(0, n_sent, BROKEN_EVERY)}
+    assert {message.value() for message in messages} == expected
+    assert {dict(message.headers())["pelton-error-code"] for message in messages} == {b"malformed"}
+
+
+@pytest.mark.timeout(100)
+def test_nothing_is_lost_while_workers_come_die_and_leave(serve: Serve, outside: Outside) -> None:
+    stays = serve(
+        model=str(MLP.parent),
+        partitions=PARTITIONS,
+        sink_partitions=PARTITIONS,
+        # Scores that linger are on their way when a worker dies: what is committed too early is lost for sure.
+        kafka={"session.timeout.ms": 2000, "linger.ms": 200},
+    )
+    with filling(outside.brokers, stays.source) as fill:
+        dies = serve(settings=stays.settings, ready=False)
+        leaves = serve(settings=stays.settings, ready=False)
+        eventually(lambda: scores_something(dies) and scores_something(leaves), within_s=30)
+        assert scores_something(stays)
+        dies.tell(signal.SIGKILL)
+        comes = serve(settings=stays.settings, ready=False)
+        eventually(lambda: len(outside.members(stays.group)) == 3)
+        assert leaves.stop() == 0
+        eventually(lambda: scores_something(comes), within_s=30)
+    stays.eventually(lambda: outside.finished(stays.group, stays.source))
+    assert sum(outside.ends(stays.source).values()) == fill.sent
+    assert check_scores(outside.read(stays.sink), fill.sent) < fill.sent / 2
+    check_dead_letters(outside.read(stays.dead_letter), fill.sent)

@@ -1,0 +1,109 @@
+"""A sink on Kafka in memory, and blocks of records to write to it."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from pelton.deadline import Deadline
+from pelton.producers.channel import Channel, Manner
+from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.outputs import OutputRules, Outputs
+from pelton.producers.sink import Settled, Sink
+from pelton.schemas.records import Records
+from pelton.schemas.score import ScoreEncoder
+from pelton.testing import FakeKafka, make_message
+
+
+class Event(msgspec.Struct):
+    id: str | None = None
+
+
+def make_records(
+    offsets: Sequence[int],
+    *,
+    partition: int = 0,
+    keys: Sequence[bytes | None] | None = None,
+    values: Sequence[bytes | None] | None = None,
+    headers: Sequence[Any] | None = None,
+    stamps_ms: Sequence[int] | None = None,
+    unreadable: frozenset[int] = frozenset(),
+) -> Records:
+    """Records of the topic `events`; the event at offset 7 has the id `e7` and, unless told, the key `k7`."""
+    messages = [
+        make_message(
+            values[row] if values else b'{"id":"e%d"}' % offset,
+            keys[row] if keys else b"k%d" % offset,
+            partition=partition,
+            offset=offset,
+            headers=headers[row] if headers else None,
+            timestamp_ms=stamps_ms[row] if stamps_ms else 0,
+            readable=row not in unreadable,
+        )
+        for row, offset in enumerate(offsets)
+    ]
+    events = [Event(f"e{offset}") for offset in offsets]
+    return Records("events", partition, 1, messages, list(offsets), events, sum(map(len, messages)), time.monotonic())
+
+
+class Rig:
+    """A sink and the topics it writes to: `scores` with four partitions, `dead` with one."""
+
+    def __init__(self, *, max_in_flight: int = 1000, config: dict[str, Any] | None = None, **rules: Any) -> None:
+        self.kafka = FakeKafka({"scores": 4, "dead": 1})
+        self.outputs = Outputs(
+            OutputRules("scores", 4, **{"id_attribute": "id", **rules}), ScoreEncoder("risk", "1@abc")
+        )
+        self.config = {"enable.idempotence": True, **(config or {})}
+        self.dead_letters = DeadLetters("dead", "risk@1@abc")
+        self.sink = Sink(
+            self.config,
+            self.outputs,
+            self.dead_letters,
+            max_in_flight=max_in_flight,
+            make_producer=self.kafka.producer,
+        )
+
+    def channel(self, manner: Manner) -> Channel:
+        """A channel of its own, beside the sink's."""
+        return Channel(self.config, manner, self.kafka.producer, lambda _: None)
+
+    def settle(self, rounds: int = 20) -> list[Settled]:
+        """Serve reports until nothing is on its way, or a few times at most; return the blocks that became safe."""
+        safe = self.sink.settled()
+        while self.sink.in_flight and (rounds := rounds - 1):
+            safe += self.sink.settled()
+        return safe
+
+    @property
+    def scores(self) -> list[tuple[int, Any]]:
+        """What the sink holds: source offset and score, partition after partition, as they lie there."""
+        found = [json.loads(message.value()) for message in self.kafka.read("scores")]
+        return [(value["source"]["offset"], value["score"]) for value in found]
+
+    @property
+    def dead(self) -> list[tuple[int, str]]:
+        """What the dead-letter topic holds: source offset and error code."""
+        found = [dict(message.headers()) for message in self.kafka.read("dead")]
+        return [(int(names["__connect.errors.offset"]), names["pelton-error-code"].decode()) for names in found]
+
+
+@pytest.fixture
+def rig() -> Callable[..., Rig]:
+    """`rig(max_in_flight=…, config=…, key=…)` makes a sink; further arguments are output rules."""
+    return Rig
+
+
+@pytest.fixture
+def records() -> Callable[..., Records]:
+    """`records([3, 4], keys=…, headers=…)` makes a block."""
+    return make_records
+
+
+@pytest.fixture
+def soon() -> Deadline:
+    """A deadline that a test with nothing to wait for never reaches."""
+    return Deadline.after(20.0)

@@ -1,0 +1,86 @@
+"""Dead letters: the record byte for byte, its reason in headers, and cut where it has to be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from pelton.producers.channel import Manner
+from pelton.schemas.codes import Code
+from pelton.schemas.rejection import Rejection
+from pelton.testing import make_message
+
+MAKE = Callable[..., Any]
+BAD = Rejection(Code.MALFORMED, "not JSON", "decode", "ValueError")
+
+
+def bury(road: Any, message: Message) -> tuple[list[Message], list[str | None]]:
+    """Write one dead letter; return what the topic then holds, and the names of the errors reported."""
+    reports: list[str | None] = []
+    producer = road.channel(Manner.SINGLY).producer
+    road.dead_letters.produce(producer, message, BAD, lambda error, _: reports.append(error and error.name()))
+    for _ in range(3):
+        producer.poll(0)
+    return road.kafka.read("dead"), reports
+
+
+@pytest.mark.parametrize("value", [b"\x00\xff not json", b"", b"null", None])
+@pytest.mark.parametrize("key", [b"\x00\x83\xff", b"", None])
+def test_b11_b33_key_and_value_are_kept_byte_for_byte(rig: MAKE, value: bytes | None, key: bytes | None) -> None:
+    (dead,), reports = bury(rig(), make_message(value, key, partition=3, offset=12, headers=[("h", b"\xc3\x28")]))
+    assert (dead.value(), dead.key()) == (value, key)
+    assert reports == [None]
+    names = dict(dead.headers())
+    assert names["h"] == b"\xc3\x28"
+    assert names["__connect.errors.topic"] == b"events"
+    assert names["__connect.errors.partition"] == b"3"
+    assert names["__connect.errors.offset"] == b"12"
+    assert names["pelton-error-code"] == b"malformed"
+    assert names["pelton-model"] == b"risk@1@abc"
+
+
+def test_b33_a_record_with_an_unreadable_header_name_still_arrives(rig: MAKE) -> None:
+    (dead,), reports = bury(rig(), make_message(b"x", offset=4, readable=False))
+    assert dead.value() == b"x"
+    assert dict(dead.headers())["__connect.errors.offset"] == b"4"
+    assert reports == [None]
+
+
+@pytest.mark.parametrize("at", ["producer", "topic"])
+def test_b28_a_value_that_does_not_fit_is_cut_and_reported_once(rig: MAKE, at: str) -> None:
+    road = rig(config={"message.max.bytes": 20_000} if at == "producer" else {})
+    if at == "topic":
+        road.kafka.max_bytes["dead"] = 20_000
+    value = bytes(range(256)) * 100
+    (dead,), reports = bury(road, make_message(value, b"key", headers=[("h", b"v")]))
+    assert dead.value() == value[:16_384]
+    assert (dead.key(), dict(dead.headers())["h"]) == (b"key", b"v")
+    assert reports == [None]
+
+
+@pytest.mark.parametrize("value", [b"v" * 16_384, b"v" * 16_385, None])
+def test_b28_what_does_not_fit_even_cut_is_given_up_after_one_more_try(rig: MAKE, value: bytes | None) -> None:
+    road = rig()
+    road.kafka.max_bytes["dead"] = 100
+    found, reports = bury(road, make_message(value, b"k" * 200))
+    assert (found, reports) == ([], ["MSG_SIZE_TOO_LARGE"])
+
+
+def test_other_faults_are_handed_on_and_not_tried_again(rig: MAKE) -> None:
+    road = rig()
+    road.kafka.refuse = lambda _: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no")
+    found, reports = bury(road, make_message(b"v" * 50_000))
+    assert (found, reports) == ([], ["TOPIC_AUTHORIZATION_FAILED"])
+
+
+def test_what_the_client_refuses_at_once_is_a_report_and_not_an_exception(rig: MAKE) -> None:
+    road = rig()
+    channel = road.channel(Manner.SINGLY)
+    channel.producer.break_down(KafkaError(KafkaError._FATAL, "gone", fatal=True))
+    with pytest.raises(KafkaException):
+        channel.producer.poll(0)
+    reports: list[str] = []
+    message = make_message(b"x")
+    road.dead_letters.produce(channel.producer, message, BAD, lambda error, _: reports.append(error.name()))
+    assert reports == ["_FATAL"]

@@ -1,0 +1,206 @@
+"""Two threads and a baton: polling goes on while the model is slow, and what ends one thread ends the worker."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pelton.deadline import Deadline
+from pelton.errors import BrokerUnavailable, DeviceLost
+from pelton.relay import Relay
+
+MAKE = Callable[..., Any]
+
+
+class Run:
+    """A relay that runs in a thread in the place of the main one, until `stop`."""
+
+    def __init__(self, walk: Any) -> None:
+        self.walk, self.relay = walk, Relay(walk.loop)
+        self.error: BaseException | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.relay.run(self._stopping)
+        except Exception as error:  # noqa: BLE001 - whatever ends the run is what the test looks at
+            self.error = error
+
+    def await_that(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds, looking again after each write to Kafka and each hundredth of a second."""
+        deadline = Deadline.after(20.0)
+        with self.walk.kafka.changed:
+            while not holds():
+                assert not deadline.expired
+                self.walk.kafka.changed.wait(0.01)
+
+    def end(self) -> None:
+        self._stopping.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def drain(self, within_s: float = 20.0) -> bool:
+        self.end()
+        return self.relay.drain(Deadline.after(within_s))
+
+
+@pytest.fixture
+def running() -> Callable[[Any], Any]:
+    """`with running(walk) as run:` walks the loop until the end of the block."""
+
+    @contextmanager
+    def start(walk: Any) -> Iterator[Run]:
+        run = Run(walk)
+        try:
+            yield run
+        finally:
+            if run.error is None and not walk.consumer.closed:
+                run.drain()
+            run.end()
+
+    return start
+
+
+class Gate:
+    """A model whose next batch waits inside it until it is let go."""
+
+    def __init__(self, walk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.inside, self._go_on = threading.Event(), threading.Event()
+        self._forward = walk.model.forward
+        monkeypatch.setattr(walk.model, "forward", self.forward)
+
+    def forward(self, inputs: Any) -> Any:
+        self.inside.set()
+        assert self._go_on.wait(20)
+        return self._forward(inputs)
+
+    def open(self) -> None:
+        self._go_on.set()
+
+
+def test_events_are_scored_and_committed_at_the_end(road: MAKE, running: MAKE) -> None:
+    walk = road(batch={"max_size": 16})
+    walk.write(*range(100))
+    with running(walk) as run:
+        run.await_that(lambda: len(walk.kafka.read("out")) == 100)
+        assert run.drain() is True
+    assert run.error is None
+    assert walk.scores == {0: [(n, 2.0 * n) for n in range(100)]}
+    assert walk.committed() == 100
+    assert walk.consumer.closed
+
+
+def test_b01_polling_goes_on_while_a_batch_is_in_the_model(
+    road: MAKE, running: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
+    walk = road(batch={"max_size": 4}, queue={"max_records": 8})
+    gate = Gate(walk, monkeypatch)
+    walk.write(*range(100))
+    with running(walk) as run:
+        assert gate.inside.wait(20)
+        calls = walk.consumer.calls
+        run.await_that(lambda: walk.consumer.calls > calls + 5)
+        assert walk.scores == {}
+        gate.open()
+        run.await_that(lambda: len(walk.kafka.read("out")) == 100)
+        assert run.drain() is True
+    assert walk.scores == {0: [(n, 2.0 * n) for n in range(100)]}
+    assert walk.committed() == 100
+
+
+def test_b07_a_revoke_that_the_stand_in_serves_waits_for_the_batch(
+    road: MAKE, running: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
+    walk = road()
+    gate = Gate(walk, monkeypatch)
+    walk.write(1, 2)
+    revoked = threading.Event()
+    wait_for_batch = walk.loop.batcher.wait_for_batch
+
+    def wait(timeout_s: float) -> bool:
+        if timeout_s:
+            revoked.set()
+        return wait_for_batch(timeout_s)
+
+    monkeypatch.setattr(walk.loop.batcher, "wait_for_batch", wait)
+    with running(walk) as run:
+        assert gate.inside.wait(20)
+        walk.consumer.revoke(("in", 0))
+        assert revoked.wait(20)
+        gate.open()
+        run.await_that(lambda: walk.committed() == 2)
+    assert run.error is None
+    assert walk.scores == {0: [(0, 2.0), (1, 4.0)]}
+
+
+def test_b05_b42_a_dead_device_ends_the_run(road: MAKE, running: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = road()
+
+    def forward(_inputs: Any) -> Any:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(walk.model, "forward", forward)
+    walk.write(1)
+    with running(walk) as run:
+        run.await_that(lambda: run.error is not None)
+    assert isinstance(run.error, DeviceLost)
+    assert (walk.scores, walk.dead) == ({}, [])
+    assert not walk.committed()
+
+
+def test_b05_b08_a_failed_delivery_ends_the_run_uncommitted(road: MAKE, running: MAKE) -> None:
+    walk = road()
+    refusal = KafkaError(KafkaError.NOT_ENOUGH_REPLICAS, "no")
+    walk.kafka.refuse = lambda message: refusal if message.topic() == "out" else None
+    walk.write(1)
+    with running(walk) as run:
+        run.await_that(lambda: run.error is not None)
+    assert isinstance(run.error, BrokerUnavailable)
+    assert not walk.committed()
+
+
+def test_b10_a_drain_finishes_the_batch_in_hand_and_leaves_the_rest(
+    road: MAKE, running: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
+    walk = road(batch={"max_size": 32})
+    gate = Gate(walk, monkeypatch)
+    walk.write(*range(100))
+    with running(walk) as run:
+        assert gate.inside.wait(20)
+        run.end()
+        threading.Timer(0.0, gate.open).start()
+        assert run.drain() is True
+    assert walk.scores == {0: [(n, 2.0 * n) for n in range(32)]}
+    assert walk.committed() == 32
+    assert walk.consumer.closed
+
+
+def test_b10_a_drain_that_cannot_finish_says_so_and_commits_nothing_unsafe(road: MAKE, running: MAKE) -> None:
+    walk = road()
+    walk.kafka.reachable = False
+    walk.write(1, 2)
+    with running(walk) as run:
+        run.await_that(lambda: walk.loop.sink.in_flight == 2)
+        run.end()
+        assert run.drain(0.05) is False
+    assert not walk.committed()
+    assert walk.consumer.closed
+
+
+def test_b10_b19_a_drain_whose_last_commit_is_refused_still_leaves_the_group(road: MAKE, running: MAKE) -> None:
+    walk = road()
+    walk.write(1)
+    with running(walk) as run:
+        run.await_that(lambda: len(walk.kafka.read("out")) == 1)
+        run.end()
+        walk.kafka.refuse_commit = lambda _: KafkaError(KafkaError.ILLEGAL_GENERATION, "no")
+        assert run.drain() is False
+    assert walk.consumer.closed

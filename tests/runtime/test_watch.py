@@ -1,0 +1,226 @@
+"""What a worker tells of itself: its state and why, its lag, its metrics."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pelton.consumers.assignment import Partition
+from pelton.errors import BrokerUnavailable
+from pelton.reports import Reporter, StatusReport
+from pelton.states import WorkerState
+from pelton.watch import Watch
+
+MAKE = Callable[..., Any]
+IDENTITY = StatusReport(model="doubler", version="1@abc", device="cpu", startup_s=1.5)
+
+
+class StatedLag:
+    """Lag as the test states it: the end of each partition."""
+
+    def __init__(self) -> None:
+        self.ends: dict[Partition, int] = {}
+        self.asked: list[dict[Partition, int | None]] = []
+        self.answers = True
+
+    def records(self, positions: dict[Partition, int | None], _timeout_s: float) -> dict[Partition, int]:
+        self.asked.append(dict(positions))
+        if not self.answers:
+            raise BrokerUnavailable("no answer")
+        return {at: self.ends.get(at, 0) - (position or 0) for at, position in positions.items()}
+
+
+class Look:
+    """A watch over a loop, and the states that were told in turn."""
+
+    def __init__(self, walk: Any, reporter: Reporter) -> None:
+        self.walk, self.lag, self.reporter = walk, StatedLag(), reporter
+        self.told: list[tuple[str, str]] = []
+        state = reporter.state
+
+        def tell(new: WorkerState, reason: str = "") -> None:
+            if (new.value, reason) != (self.told[-1] if self.told else None):
+                self.told.append((new.value, reason))
+            state(new, reason)
+
+        reporter.state = tell  # type: ignore[method-assign]
+        self.watch = Watch(walk.loop, reporter, self.lag, identity=IDENTITY, sink_failing_s=10.0)
+
+
+@pytest.fixture
+def look(road: MAKE) -> Iterator[Callable[..., Look]]:
+    """`look(**settings)` makes a worker that is just about to join its group."""
+    reporters = []
+    read_fd, write_fd = os.pipe()
+
+    def make(**settings: Any) -> Look:
+        reporter = Reporter(write_fd, on_lost=lambda: None)
+        reporters.append(reporter)
+        for state in (WorkerState.LOADING, WorkerState.WARMING, WorkerState.JOINING):
+            reporter.state(state)
+        return Look(road(**settings), reporter)
+
+    yield make
+    for reporter in reporters:
+        reporter.close()
+    os.close(read_fd)
+
+
+def reach_again(look: Look) -> None:
+    look.watch._reach_due = type(look.watch._reach_due).after(0)
+
+
+def test_a_worker_is_ready_once_it_has_joined(look: MAKE) -> None:
+    one = look(manual=True)
+    one.watch.status()
+    assert one.told[-1] == ("joining", "")
+    one.walk.consumer.give()
+    one.walk.walk()
+    one.watch.joined()
+    assert one.told[-1] == ("ready", "")
+    one.watch.status()
+    assert one.told == [("joining", ""), ("ready", "")]
+
+
+def test_b40_a_topic_that_is_missing_is_named_and_the_others_are_served(look: MAKE) -> None:
+    one = look(manual=True)
+    one.walk.consumer.fail(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "Broker: Unknown topic"), "later")
+    one.walk.walk()
+    one.watch.status()
+    assert one.told[-1] == ("joining", "later: Broker: Unknown topic")
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    one.watch.status()
+    assert one.told[-1] == ("ready", "later: Broker: Unknown topic")
+
+
+def test_a_sink_that_cannot_be_reached_blocks_until_it_can(look: MAKE) -> None:
+    one = look()
+    one.walk.walk()
+    one.watch.status()
+    one.walk.kafka.reachable = False
+    reach_again(one)
+    one.watch.status()
+    state, reason = one.told[-1]
+    assert state == "blocked"
+    assert "transport failure" in reason
+    one.walk.kafka.reachable = True
+    reach_again(one)
+    one.watch.status()
+    assert one.told[-1] == ("ready", "")
+
+
+def test_b40_a_broker_that_is_away_before_the_join_is_told_as_the_reason(look: MAKE) -> None:
+    one = look(manual=True)
+    one.walk.kafka.reachable = False
+    reach_again(one)
+    one.watch.status()
+    assert one.told[-1][0] == "joining"
+    assert "transport failure" in one.told[-1][1]
+
+
+def test_deliveries_that_wait_too_long_block_at_once_and_why_is_asked_next(
+    look: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = look()
+    one.walk.walk()
+    waits = [10.0, 10.5, 11.0, 11.5, 0.0]
+    monkeypatch.setattr(one.walk.loop.sink, "waiting_s", lambda: waits.pop(0))
+    one.watch.status()
+    assert one.told[-1] == ("ready", "")
+    one.walk.kafka.reachable = False
+    one.watch.status()
+    assert one.told[-1] == ("blocked", "a delivery has been waiting for 10 s and more")
+    one.watch.status()
+    assert one.told[-1] == ("blocked", "scores cannot leave: Local: Broker transport failure")
+    one.walk.kafka.reachable = True
+    one.watch.status()
+    assert one.told[-1] == ("blocked", "a delivery has been waiting for 10 s and more")
+    one.watch.status()
+    assert one.told[-1] == ("ready", "")
+
+
+def test_b10_after_draining_no_other_state_is_told(look: MAKE) -> None:
+    one = look()
+    one.walk.walk()
+    one.watch.drain()
+    one.watch.status()
+    one.watch.joined()
+    assert one.told == [("draining", "")]
+
+
+def test_status_counts_what_became_of_records(look: MAKE) -> None:
+    one = look()
+    one.walk.write(1, 2, b"not json")
+    one.walk.kafka.reachable = False
+    one.walk.walk()
+    status = one.watch.status()
+    assert (status.model, status.version, status.device, status.startup_s) == ("doubler", "1@abc", "cpu", 1.5)
+    assert (status.records, status.scored, status.dead_letters, status.in_flight) == (3, 0, 0, 3)
+    one.walk.kafka.reachable = True
+    one.walk.walk()
+    status = one.watch.status()
+    assert (status.records, status.scored, status.dead_letters, status.in_flight) == (3, 2, 1, 0)
+
+
+def lags(one: Look) -> dict[int, int | None]:
+    return {at.partition: at.lag for at in one.watch.status().partitions}
+
+
+def exposed_lags(one: Look) -> dict[str, float]:
+    lines = [line for line in one.watch.metrics().splitlines() if line.startswith("pelton_lag_records{")]
+    return {line.partition('partition="')[2].partition('"')[0]: float(line.rpartition(" ")[2]) for line in lines}
+
+
+def test_b05_b16_lag_counts_what_is_not_polled_and_what_is_not_safe(
+    look: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.consumers.source.POSITIONS_EVERY_S", 0.0)
+    one = look()
+    one.walk.kafka.reachable = True
+    one.walk.kafka.stalled = {("out", 0)}
+    one.walk.write(1, 2, 3)
+    one.walk.walk(2)
+    one.lag.ends = {("in", n): 10 for n in range(4)}
+    assert lags(one) == {0: 10, 1: 10, 2: 10, 3: 10}
+    assert one.lag.asked[-1] == {("in", 0): 3, ("in", 1): None, ("in", 2): None, ("in", 3): None}
+    assert exposed_lags(one) == {"0": 10.0, "1": 10.0, "2": 10.0, "3": 10.0}
+    one.walk.kafka.stalled.clear()
+    one.walk.walk()
+    assert lags(one)[0] == 7
+
+
+def test_b16_lag_that_nobody_can_tell_is_unknown_and_not_exposed(look: MAKE) -> None:
+    one = look()
+    one.walk.walk()
+    assert lags(one) == {0: 0, 1: 0, 2: 0, 3: 0}
+    one.lag.answers = False
+    assert lags(one) == {0: None, 1: None, 2: None, 3: None}
+    assert exposed_lags(one) == {}
+    one.lag.answers = True
+    assert lags(one)[0] == 0
+    assert len(exposed_lags(one)) == 4
+
+
+def test_lag_of_partitions_that_have_left_is_not_exposed_any_more(look: MAKE) -> None:
+    one = look(manual=True)
+    one.walk.consumer.give(("in", 0), ("in", 1))
+    one.walk.walk()
+    assert set(lags(one)) == {0, 1}
+    one.walk.consumer.revoke(("in", 0))
+    one.walk.walk()
+    assert set(lags(one)) == {1}
+    assert set(exposed_lags(one)) == {"1"}
+
+
+def test_metrics_show_what_waits_and_what_is_on_its_way(look: MAKE) -> None:
+    one = look(batch={"max_wait_ms": 60_000, "max_size": 2})
+    one.walk.write(1, 2, 3)
+    one.walk.kafka.reachable = False
+    one.walk.walk()
+    text = one.watch.metrics().splitlines()
+    assert "pelton_queue_records 1.0" in text
+    assert "pelton_queue_bytes 8.0" in text
+    assert "pelton_in_flight_deliveries 2.0" in text

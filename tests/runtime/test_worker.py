@@ -1,0 +1,237 @@
+"""The worker process: its arguments, what it waits for before it joins, and how it ends."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from pelton import worker as worker_file
+from pelton.errors import AccessDenied, BrokerUnavailable, DeviceLost, KafkaFailure, PackageError, SettingsError
+from pelton.progress import Progress
+from pelton.reports import Reporter
+from pelton.schemas.settings import Settings
+from pelton.states import WorkerState
+from pelton.worker import Worker, main
+
+SETTINGS = Settings(model="m", stream={"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead"})
+TOPICS = {"out": 3, "dead": 1}
+
+
+class Script:
+    """What the stubs of the serving part and of the topics do, and what they were asked."""
+
+    def __init__(self) -> None:
+        self.warm_up_raises: BaseException | None = None
+        self.serve_raises: BaseException | None = None
+        self.serve_returns = 0
+        self.found: list[dict[str, int] | Exception] = []
+        self.served: list[tuple[int, int]] = []
+        self.settings: Settings | None = None
+        self.on_describe: Callable[[], None] = lambda: None
+        self.asked = 0
+
+    def describe(self, _kafka: Any, names: list[str], timeout_s: float) -> dict[str, int]:
+        assert names == ["out", "dead"]
+        assert timeout_s > 0
+        self.asked += 1
+        self.on_describe()
+        answer = self.found.pop(0) if self.found else TOPICS
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    made = Script()
+
+    class Serving:
+        def __init__(self, settings: Settings, reporter: Reporter, _progress: Progress, index: int) -> None:
+            self._reporter, self._index = reporter, index
+            made.settings = settings
+
+        def warm_up(self, started_s: float) -> None:
+            assert started_s > 0
+            if made.warm_up_raises:
+                raise made.warm_up_raises
+            self._reporter.state(WorkerState.WARMING)
+
+        def serve(self, sink_partitions: int, stopping: Any) -> int:
+            made.served.append((sink_partitions, self._index))
+            if made.serve_raises:
+                raise made.serve_raises
+            return made.serve_returns
+
+    stub = ModuleType("pelton.serving")
+    stub.Serving = Serving  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pelton.serving", stub)
+    monkeypatch.setattr("pelton.topics.describe", made.describe)
+    monkeypatch.setattr(worker_file, "RETRY_S", (0.0,))
+    return made
+
+
+class Told:
+    """A reporter that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[str, str]] = []
+
+    def state(self, state: WorkerState, reason: str = "") -> None:
+        if (state.value, reason) != (self.states[-1] if self.states else None):
+            self.states.append((state.value, reason))
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def worker(told: Told) -> Worker:
+    return Worker(SETTINGS, told, Progress.null(), 2)  # type: ignore[arg-type]
+
+
+def test_a_worker_loads_warms_joins_and_serves(worker: Worker, script: Script, told: Told) -> None:
+    assert worker.run() == 0
+    assert told.states == [("loading", ""), ("warming", ""), ("joining", "")]
+    assert script.served == [(3, 2)]
+
+
+@pytest.mark.parametrize("error", [SettingsError("no such device"), PackageError("no weights")])
+def test_exit_code_2_when_settings_or_model_are_at_fault(
+    worker: Worker, script: Script, told: Told, error: Exception
+) -> None:
+    script.warm_up_raises = error
+    assert worker.run() == 2
+    assert told.states[-1] == ("stopped", str(error))
+    assert (script.served, script.asked) == ([], 0)
+
+
+@pytest.mark.parametrize("error", [DeviceLost("CUDA error"), BrokerUnavailable("gone"), ZeroDivisionError("oh")])
+def test_exit_code_3_for_anything_else(worker: Worker, script: Script, told: Told, error: Exception) -> None:
+    script.serve_raises = error
+    assert worker.run() == 3
+    state, reason = told.states[-1]
+    assert state == "stopped"
+    assert type(error).__name__ in reason
+    assert str(error) in reason
+
+
+def test_b40_what_is_missing_is_waited_for_and_named(worker: Worker, script: Script, told: Told) -> None:
+    script.found = [BrokerUnavailable("no broker answers"), {"dead": 1}, {}, AccessDenied("no right"), TOPICS]
+    assert worker.run() == 0
+    assert script.asked == 5
+    assert [reason for state, reason in told.states if state == "joining" and reason] == [
+        "no broker answers",
+        "no topic out",
+        "no topic out and no topic dead",
+        "no right",
+    ]
+    assert script.served == [(3, 2)]
+
+
+def test_b40_the_wait_grows_up_to_a_limit(worker: Worker, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_file, "RETRY_S", (0.5, 1.0, 2.0))
+    waits: list[float] = []
+    monkeypatch.setattr(worker._stopping, "wait", waits.append)
+    script.found = [KafkaFailure("no") for _ in range(5)]
+    assert worker.run() == 0
+    assert waits == [0.5, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_b40_a_signal_ends_the_wait_for_topics_at_once(worker: Worker, script: Script) -> None:
+    script.found = [BrokerUnavailable("gone")] * 3
+    script.on_describe = worker.stop
+    assert worker.run() == 0
+    assert (script.asked, script.served) == (1, [])
+
+
+def test_b40_a_signal_during_the_load_ends_the_worker_before_it_asks_for_anything(
+    worker: Worker, script: Script
+) -> None:
+    worker.stop(signal.SIGTERM, None)
+    assert worker.run() == 0
+    assert (script.asked, script.served) == (0, [])
+
+
+class Parent:
+    """What a supervisor hands to its worker."""
+
+    def __init__(self, settings: str) -> None:
+        self.settings_fd = os.memfd_create("settings")
+        os.write(self.settings_fd, settings.encode())
+        os.lseek(self.settings_fd, 0, os.SEEK_SET)
+        self.read_fd, self.report_fd = os.pipe()
+        self.progress = Progress.create()
+
+    @property
+    def arguments(self) -> list[str]:
+        names = {
+            "settings-fd": self.settings_fd,
+            "report-fd": self.report_fd,
+            "progress-fd": os.dup(self.progress.fd),
+            "index": 1,
+        }
+        return [part for name, value in names.items() for part in (f"--{name}", str(value))]
+
+    def reports(self) -> list[dict[str, Any]]:
+        with os.fdopen(self.read_fd, closefd=False) as pipe:
+            return [msgspec.json.decode(line) for line in pipe]
+
+    def close(self) -> None:
+        os.close(self.read_fd)
+        self.progress.close()
+
+
+@pytest.fixture
+def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Parent]]:
+    """A supervisor; the process's own signals, logs and ties to its parent are left alone."""
+    monkeypatch.setattr(worker_file, "end_with_parent", lambda _: None)
+    monkeypatch.setattr(worker_file, "configure_logs", lambda *_, **__: None)
+    made: list[Parent] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def make(settings: str = SETTINGS.to_json()) -> Parent:
+        made.append(Parent(settings))
+        return made[-1]
+
+    yield make
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize(("returns", "raises", "code"), [(0, None, 0), (0, DeviceLost("gone"), 3)])
+def test_a_process_takes_what_it_is_handed_and_reports_to_the_end(
+    parent: Any, script: Script, returns: int, raises: Exception | None, code: int
+) -> None:
+    above = parent()
+    script.serve_returns, script.serve_raises = returns, raises
+    assert main(above.arguments) == code
+    assert script.settings == SETTINGS
+    assert script.served == [(3, 1)]
+    states = [report["state"] for report in above.reports()]
+    assert states == ["loading", "warming", "joining"] + (["stopped"] if code else [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_b10_signals_drain(parent: Any, script: Script, number: signal.Signals) -> None:
+    script.on_describe = lambda: signal.raise_signal(number)
+    script.found = [BrokerUnavailable("gone")] * 3
+    assert main(parent().arguments) == 0
+    assert (script.asked, script.served) == (1, [])
+
+
+@pytest.mark.parametrize("missing", ["settings-fd", "report-fd", "progress-fd", "index"])
+def test_every_argument_is_needed(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"settings-fd", "report-fd", "progress-fd", "index"} - {missing}
+    with pytest.raises(SystemExit) as ended:
+        main([part for name in names for part in (f"--{name}", "99")])
+    assert ended.value.code == 2
+    assert f"--{missing}" in capsys.readouterr().err
