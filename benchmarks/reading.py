@@ -38,13 +38,24 @@ def _reader(brokers: str, topic: str) -> Consumer:
 def wait_for(brokers: str, topic: str, n: int, timeout_s: float = 120) -> None:
     """Wait until a topic holds `n` records."""
     consumer = _reader(brokers, topic)
-    partitions = consumer.assignment()
     end_s = time.monotonic() + timeout_s
-    while sum(consumer.get_watermark_offsets(partition, timeout=5)[1] for partition in partitions) < n:
+    while _end(consumer) < n:
         if time.monotonic() > end_s:
             raise TimeoutError(f"{topic} did not reach {n} records within {timeout_s} s")
         time.sleep(0.05)
     consumer.close()
+
+
+def count(brokers: str, topic: str) -> int:
+    """Return how many records a topic holds."""
+    consumer = _reader(brokers, topic)
+    n = _end(consumer)
+    consumer.close()
+    return n
+
+
+def _end(consumer: Consumer) -> int:
+    return sum(consumer.get_watermark_offsets(partition, timeout=5)[1] for partition in consumer.assignment())
 
 
 def throughput(brokers: str, topic: str, n: int) -> Throughput:

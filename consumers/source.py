@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pelton.consumers.assignment import Assignment, Partition
 from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
-from pelton.kafka_errors import FATAL, NO_OFFSET, failure
+from pelton.kafka_errors import FATAL, NO_OFFSET, ErrorLog, failure
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
@@ -60,10 +60,13 @@ class Source:
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
         self._paused = False
+        self._poll_errors = ErrorLog("poll_error")
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
         )
-        self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._on_error})
+        self._consumer = make_consumer(
+            {**config, "on_commit": self._on_commit, "error_cb": ErrorLog("consumer_error").warn}
+        )
         self.ledger = Ledger(self._consumer)
 
     def join(self, listener: RebalanceListener) -> None:
@@ -140,13 +143,10 @@ class Source:
         topic = message.topic()
         if topic is not None:
             self.problems[topic] = failure(error).args[0]
-        log.warning("poll_error", topic=topic, error=error.name(), reason=error.str())
+        self._poll_errors.warn(error, topic)
         if error.code() == FATAL:
             raise failure(error)
         return True
-
-    def _on_error(self, error: KafkaError) -> None:
-        log.warning("consumer_error", error=error.name(), reason=error.str())
 
     def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
         # Where some partitions are refused and others are not, only their own errors tell.

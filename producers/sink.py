@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
-from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, failure
+from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, ErrorLog, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import Outputs
@@ -68,6 +68,7 @@ class Sink:
         self._calm = Deadline.after(0)
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
+        self._errors = ErrorLog("producer_error")
 
     def write(self, records: Records, outcomes: Sequence[Any]) -> None:
         """Hand over what became of each record of a block: a score, a `Rejection` or `TOMBSTONE`.
@@ -122,10 +123,7 @@ class Sink:
         return 0.0 if started_s is None else time.monotonic() - started_s
 
     def reach(self, timeout_s: float) -> None:
-        """Ask the broker for the topics written to; from any thread.
-
-        Raises KafkaFailure when it does not answer or lacks one of them.
-        """
+        """Ask the broker for the topics written to; from any thread. Raises KafkaFailure unless it has them all."""
         deadline = Deadline.after(timeout_s)
         for topic in self._topics:
             try:
@@ -189,7 +187,7 @@ class Sink:
         self._sender.bury(ticket, message, Rejection(code, reason, "produce", error.name()))
 
     def _on_error(self, error: KafkaError) -> None:
-        log.warning("producer_error", error=error.name(), reason=error.str(), fatal=error.fatal())
+        self._errors.warn(error)
         if error.fatal() and self._channel.manner is not Manner.SINGLY:
             self._doubt = self._doubt or error
         elif error.fatal():

@@ -1,7 +1,9 @@
 """The one edge at which librdkafka's errors become ours."""
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException
 
+from pelton.deadline import Deadline
 from pelton.errors import (
     AccessDenied,
     BrokerUnavailable,
@@ -10,6 +12,10 @@ from pelton.errors import (
     KafkaFailure,
     TopicMissing,
 )
+
+log = structlog.get_logger(__name__)
+
+AGAIN_S = 10.0
 
 _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
     BrokerUnavailable: frozenset(
@@ -101,3 +107,26 @@ def failure(error: KafkaError | KafkaException) -> KafkaFailure:
         if error.code() in codes:
             return kind(error.str())
     return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")
+
+
+class ErrorLog:
+    """Logs what a client complains of: each kind of error once in `AGAIN_S` seconds, and how often it came.
+
+    A client without its broker complains many times a second, about every connection, for as long as it lasts.
+    """
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._due: dict[tuple[str, str | None], Deadline] = {}
+        self._held_back: dict[tuple[str, str | None], int] = {}
+
+    def warn(self, error: KafkaError, topic: str | None = None) -> None:
+        """Log an error, or only count it when its kind was logged a short while ago."""
+        kind = (error.name(), topic)
+        if kind in self._due and not self._due[kind].expired:
+            self._held_back[kind] = self._held_back.get(kind, 0) + 1
+            return
+        self._due[kind] = Deadline.after(AGAIN_S)
+        fields = {"topic": topic, "fatal": error.fatal(), "repeated": self._held_back.pop(kind, 0)}
+        told = {name: value for name, value in fields.items() if value}
+        log.warning(self._event, error=error.name(), reason=error.str(), **told)

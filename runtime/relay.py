@@ -18,6 +18,7 @@ SLOW_BATCH_S = 0.01
 RECENT = 8
 SURPRISE_S = 0.05
 ACQUIT_S = 1.0
+FINISH_SHARE = 0.8
 
 
 class Relay:
@@ -35,6 +36,7 @@ class Relay:
         self._slow = threading.Event()
         self._recent_s: deque[float] = deque(maxlen=RECENT)
         self._ending = False
+        self._in_time = False
         self._failure: BaseException | None = None
         self._walker = threading.Thread(target=self._walk, name="walker", daemon=True)
 
@@ -58,22 +60,30 @@ class Relay:
         loop = self._loop
         self._ending = True
         loop.batcher.close()
-        self._walker.join(deadline.remaining_s())
-        if not self._baton.acquire(timeout=max(POLL_S, deadline.remaining_s())):
+        finishing = Deadline.after(FINISH_SHARE * deadline.remaining_s())
+        self._walker.join(finishing.remaining_s())
+        if not self._baton.acquire(timeout=max(POLL_S, finishing.remaining_s())):
             return False
-        in_time = loop.sink.flush(deadline) and not self._walker.is_alive()
+        self._in_time = loop.sink.flush(finishing) and not self._walker.is_alive()
+        # Without a broker, a commit or a goodbye blocks for a whole session, and only a thread can be left behind.
+        leaving = threading.Thread(target=self._leave, name="leaving", daemon=True)
+        leaving.start()
+        leaving.join(deadline.remaining_s())
+        return self._in_time and not leaving.is_alive()
+
+    def _leave(self) -> None:
+        loop = self._loop
         try:
             loop.settle()
             if not self._walker.is_alive():
                 loop.trials.give_back()
             loop.commit(wait=True)
         except KafkaFailure as error:
-            in_time = False
+            self._in_time = False
             log.warning("last_commit_failed", reason=str(error))
         loop.sink.close()
         loop.trials.abandon()
         loop.source.close()
-        return in_time
 
     def _acquit(self) -> None:
         """Say that no record is to blame: the broker failed, or the device is full."""

@@ -40,7 +40,8 @@ class Watch:
 
     def status(self) -> StatusReport:
         """Return what `/status` shows of this worker, and tell the supervisor when its state has changed."""
-        self._judge()
+        if not self._draining:
+            self._judge()
         loop = self._loop
         lags = self._lags()
         return StatusReport(
@@ -98,7 +99,8 @@ class Watch:
     def _lags(self) -> dict[Partition, int | None]:
         loop = self._loop
         owned, positions = loop.source.assignment.partitions, loop.source.positions
-        unread = {} if self._unreachable else self._unread({at: positions.get(at) for at in owned})
+        # A worker that ends does not wait for the broker's answer.
+        unread = {} if self._unreachable or self._draining else self._unread({at: positions.get(at) for at in owned})
         lags = {at: unread[at] + loop.offsets.unfinished_in(at) if at in unread else None for at in owned}
         known = {at: lag for at, lag in lags.items() if lag is not None}
         for topic, number in self._shown - set(known):

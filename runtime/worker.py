@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 EXIT_SETTINGS = 2
 EXIT_FATAL = 3
+LAST_WORDS_S = 0.3
 RETRY_S = (0.5, 1.0, 2.0, 5.0)
 
 
@@ -30,10 +31,16 @@ class Worker:
     def __init__(self, settings: Settings, reporter: Reporter, progress: Progress, index: int) -> None:
         self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
         self._stopping = threading.Event()
+        self._holds_work = False
         self._started_s = time.monotonic()
 
-    def stop(self, *_signal: object) -> None:
-        """Begin to drain; the handler of SIGTERM and SIGINT."""
+    @property
+    def holds_work(self) -> bool:
+        """Whether there is anything to finish before the process may end."""
+        return self._holds_work
+
+    def stop(self) -> None:
+        """Begin to drain."""
         self._stopping.set()
 
     def run(self) -> int:
@@ -59,6 +66,7 @@ class Worker:
         partitions = self._find_topics()
         if partitions is None:
             return 0
+        self._holds_work = True
         return serving.serve(partitions, self._stopping)
 
     def _find_topics(self) -> int | None:
@@ -98,10 +106,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configure_logs(settings.log.level, settings.log.format, worker=given.index)
     reporter = Reporter(given.report_fd)
     worker = Worker(settings, reporter, Progress.attach(given.progress_fd), given.index)
+
+    def on_signal(*_: object) -> None:
+        worker.stop()
+        if not worker.holds_work:
+            # Nothing was read yet. To load a model takes minutes, and nobody should wait for that.
+            os._exit(0)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, worker.stop)
+        signal.signal(number, on_signal)
     code = worker.run()
-    reporter.close()
+    reporter.close(LAST_WORDS_S)
     return code
 
 

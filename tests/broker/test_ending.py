@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from .conftest import Serve
-from .outside import Outside, Position, Record, event
+from .outside import Outside, Record, event
 from .served import Served, eventually
 
 

@@ -134,6 +134,15 @@ def test_b07_work_of_an_older_assignment_moves_nothing(block: MAKE) -> None:
     assert offsets.committable() == {AT: 11}
 
 
+def test_b07_records_of_a_new_assignment_begin_anew(block: MAKE) -> None:
+    offsets = Offsets()
+    offsets.received(block([10, 11], epoch=1))
+    offsets.received(again := block([11, 12], epoch=2))
+    assert offsets.unfinished_in(AT) == 2
+    offsets.finished(again)
+    assert offsets.committable() == {AT: 13}
+
+
 def test_b07_a_partition_that_comes_back_is_offered_even_at_the_position_it_left_with(block: MAKE) -> None:
     offsets = Offsets()
     for epoch in (1, 2):

@@ -69,9 +69,10 @@ def test_b28_what_does_not_fit_even_cut_is_given_up_after_one_more_try(rig: MAKE
 
 def test_other_faults_are_handed_on_and_not_tried_again(rig: MAKE) -> None:
     road = rig()
-    road.kafka.refuse = lambda _: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no")
+    tried: list[Message] = []
+    road.kafka.refuse = lambda m: tried.append(m) or KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no")
     found, reports = bury(road, make_message(b"v" * 50_000))
-    assert (found, reports) == ([], ["TOPIC_AUTHORIZATION_FAILED"])
+    assert (found, reports, len(tried)) == ([], ["TOPIC_AUTHORIZATION_FAILED"], 1)
 
 
 def test_what_the_client_refuses_at_once_is_a_report_and_not_an_exception(rig: MAKE) -> None:

@@ -49,6 +49,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "workers": 1,
         "health": {"stall_s": 300, "sink_failing_s": 10},
         "drain_s": 25,
+        "poison_starts": 3,
         "restart": {"first_s": 1, "max_s": 30},
         "log": {"level": "info", "format": "auto"},
     }
