@@ -60,12 +60,12 @@ class Source:
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
         self._paused = False
-        self._poll_errors = ErrorLog("poll_error")
+        self._errors = ErrorLog("consumer")
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
         )
         self._consumer = make_consumer(
-            {**config, "on_commit": self._on_commit, "error_cb": ErrorLog("consumer_error").warn}
+            {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn}
         )
         self.ledger = Ledger(self._consumer)
 
@@ -143,7 +143,7 @@ class Source:
         topic = message.topic()
         if topic is not None:
             self.problems[topic] = failure(error).args[0]
-        self._poll_errors.warn(error, topic)
+        self._errors.warn(error, topic)
         if error.code() == FATAL:
             raise failure(error)
         return True

@@ -68,7 +68,7 @@ class Sink:
         self._calm = Deadline.after(0)
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
-        self._errors = ErrorLog("producer_error")
+        self._errors = ErrorLog("producer")
 
     def write(self, records: Records, outcomes: Sequence[Any]) -> None:
         """Hand over what became of each record of a block: a score, a `Rejection` or `TOMBSTONE`.

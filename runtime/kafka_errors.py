@@ -115,8 +115,8 @@ class ErrorLog:
     A client without its broker complains many times a second, about every connection, for as long as it lasts.
     """
 
-    def __init__(self, event: str) -> None:
-        self._event = event
+    def __init__(self, client: str) -> None:
+        self._client = client
         self._due: dict[tuple[str, str | None], Deadline] = {}
         self._held_back: dict[tuple[str, str | None], int] = {}
 
@@ -129,4 +129,4 @@ class ErrorLog:
         self._due[kind] = Deadline.after(AGAIN_S)
         fields = {"topic": topic, "fatal": error.fatal(), "repeated": self._held_back.pop(kind, 0)}
         told = {name: value for name, value in fields.items() if value}
-        log.warning(self._event, error=error.name(), reason=error.str(), **told)
+        log.warning("kafka_error", client=self._client, error=error.name(), reason=error.str(), **told)

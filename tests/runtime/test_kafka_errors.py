@@ -1,6 +1,7 @@
 """The edge: every code of librdkafka becomes one of our errors, and says whether to try again."""
 
 import re
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -13,7 +14,7 @@ from pelton.errors import (
     KafkaFailure,
     TopicMissing,
 )
-from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, failure
+from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, ErrorLog, failure
 
 CODES = {
     name: code
@@ -88,3 +89,46 @@ def test_b28_faults_of_one_record_are_told_from_faults_of_the_broker() -> None:
         "INVALID_MSG_SIZE",
         "RECORD_LIST_TOO_LARGE",
     }
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+class Log:
+    """A log whose lines are written down."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def warning(self, event: str, **fields: Any) -> None:
+        assert event == "kafka_error"
+        self.lines.append(fields)
+
+
+def test_b40_a_complaint_that_comes_again_and_again_is_logged_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, log = Clock(), Log()
+    monkeypatch.setattr("pelton.deadline.time", clock)
+    monkeypatch.setattr("pelton.kafka_errors.log", log)
+    down, denied = KafkaError(CODES["_TRANSPORT"], "down"), KafkaError(CODES["_AUTHENTICATION"], "denied")
+    errors = ErrorLog("consumer")
+    for _ in range(100):
+        errors.warn(down)
+    errors.warn(denied)
+    errors.warn(down, "in")
+    clock.now_s += 60.0
+    errors.warn(down)
+    errors.warn(denied)
+    assert log.lines == [
+        {"client": "consumer", "error": "_TRANSPORT", "reason": "down"},
+        {"client": "consumer", "error": "_AUTHENTICATION", "reason": "denied"},
+        {"client": "consumer", "error": "_TRANSPORT", "reason": "down", "topic": "in"},
+        {"client": "consumer", "error": "_TRANSPORT", "reason": "down", "repeated": 99},
+        {"client": "consumer", "error": "_AUTHENTICATION", "reason": "denied"},
+    ]

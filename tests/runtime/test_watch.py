@@ -146,9 +146,13 @@ def test_b10_after_draining_no_other_state_is_told(look: MAKE) -> None:
     one = look()
     one.walk.walk()
     one.watch.drain()
-    one.watch.status()
+    reach_again(one)
+    one.walk.kafka.reachable = False
+    status = one.watch.status()
     one.watch.joined()
     assert one.told == [("draining", "")]
+    assert [at.lag for at in status.partitions] == [None] * 4
+    assert one.lag.asked == []
 
 
 def test_status_counts_what_became_of_records(look: MAKE) -> None:

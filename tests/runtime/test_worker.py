@@ -33,6 +33,7 @@ class Script:
         self.served: list[tuple[int, int]] = []
         self.settings: Settings | None = None
         self.on_describe: Callable[[], None] = lambda: None
+        self.on_serve: Callable[[Any], None] = lambda _: None
         self.asked = 0
 
     def describe(self, _kafka: Any, names: list[str], timeout_s: float) -> dict[str, int]:
@@ -63,6 +64,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
         def serve(self, sink_partitions: int, stopping: Any) -> int:
             made.served.append((sink_partitions, self._index))
+            made.on_serve(stopping)
             if made.serve_raises:
                 raise made.serve_raises
             return made.serve_returns
@@ -154,7 +156,7 @@ def test_b40_a_signal_ends_the_wait_for_topics_at_once(worker: Worker, script: S
 def test_b40_a_signal_during_the_load_ends_the_worker_before_it_asks_for_anything(
     worker: Worker, script: Script
 ) -> None:
-    worker.stop(signal.SIGTERM, None)
+    worker.stop()
     assert worker.run() == 0
     assert (script.asked, script.served) == (0, [])
 
@@ -188,11 +190,20 @@ class Parent:
         self.progress.close()
 
 
+class Exited(BaseException):
+    """The process has ended, without a word to anybody in it."""
+
+
 @pytest.fixture
 def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Parent]]:
     """A supervisor; the process's own signals, logs and ties to its parent are left alone."""
     monkeypatch.setattr(worker_file, "end_with_parent", lambda _: None)
     monkeypatch.setattr(worker_file, "configure_logs", lambda *_, **__: None)
+
+    def leave(code: int) -> None:
+        raise Exited(code)
+
+    monkeypatch.setattr(os, "_exit", leave)
     made: list[Parent] = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
@@ -221,10 +232,26 @@ def test_a_process_takes_what_it_is_handed_and_reports_to_the_end(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_b10_signals_drain(parent: Any, script: Script, number: signal.Signals) -> None:
-    script.on_describe = lambda: signal.raise_signal(number)
-    script.found = [BrokerUnavailable("gone")] * 3
+def test_b10_a_signal_lets_the_work_in_hand_be_finished(parent: Any, script: Script, number: signal.Signals) -> None:
+    seen: list[bool] = []
+
+    def serve(stopping: Any) -> None:
+        signal.raise_signal(number)
+        seen.append(stopping.is_set())
+
+    script.on_serve = serve
     assert main(parent().arguments) == 0
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_b40_a_signal_before_there_is_work_ends_the_process_at_once(
+    parent: Any, script: Script, number: signal.Signals
+) -> None:
+    script.on_describe = lambda: signal.raise_signal(number)
+    with pytest.raises(Exited) as ended:
+        main(parent().arguments)
+    assert ended.value.args == (0,)
     assert (script.asked, script.served) == (1, [])
 
 
