@@ -5,33 +5,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from pelton.consumers.batch import Batch, CloseReason
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection, Tombstone
-
-
-class CloseReason(StrEnum):
-    """Why a batch was closed."""
-
-    SIZE = "size"
-    COST = "cost"
-    WAIT = "wait"
-
-
-@dataclass(slots=True)
-class Batch:
-    """Records handed to the model together: one block a partition and poll, in arrival order."""
-
-    parts: list[Records]
-    closed_by: CloseReason
-    waited_s: float
-    n_records: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_records = sum(map(len, self.parts))
 
 
 class Batcher:
@@ -151,11 +129,21 @@ class Batcher:
     def _due_in_s(self) -> float:
         if self._allowed is not None:
             return 0.0 if self._allowed and self._queue else math.inf
-        if self._n_records >= self._max_size:
+        if self._n_records >= self._max_size or self._costs_enough():
             return 0.0
         if not self._queue:
             return math.inf
         return max(0.0, self._queue[0].arrived_s + self._max_wait_s - time.monotonic())
+
+    def _costs_enough(self) -> bool:
+        if self._cost_limit is None:
+            return False
+        left: int | None = self._cost_limit
+        for records in self._queue:
+            n, left = self._fitting(records, len(records), left, first=False)
+            if n < len(records):
+                return True
+        return False
 
     def _form(self) -> Batch:
         parts: list[Records] = []

@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicParti
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from pelton.consumers.assignment import Partition
+from pelton.deadline import Deadline
 from pelton.kafka_errors import failure
 
 
@@ -31,9 +32,10 @@ class Lag:
         """
         if not positions:
             return {}
-        committed = self._committed([at for at, position in positions.items() if position is None], timeout_s)
-        ends = self._offsets(positions, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
-        starts = self._offsets(positions, OffsetSpec.earliest(), timeout_s)  # type: ignore[no-untyped-call]
+        deadline = Deadline.after(timeout_s)
+        committed = self._committed([at for at, position in positions.items() if position is None], deadline)
+        ends = self._offsets(positions, OffsetSpec.latest(), deadline)  # type: ignore[no-untyped-call]
+        starts = self._offsets(positions, OffsetSpec.earliest(), deadline)  # type: ignore[no-untyped-call]
         begins = starts if self._reset == "earliest" else ends
         found: dict[Partition, int] = {}
         for at, position in positions.items():
@@ -41,22 +43,26 @@ class Lag:
             found[at] = max(0, ends[at] - max(reached, starts[at]))
         return found
 
-    def _committed(self, wanted: list[Partition], timeout_s: float) -> dict[Partition, int]:
+    def _committed(self, wanted: list[Partition], deadline: Deadline) -> dict[Partition, int]:
         if not wanted:
             return {}
         try:
-            told = self._consumer.committed([TopicPartition(topic, number) for topic, number in wanted], timeout_s)
+            told = self._consumer.committed([TopicPartition(*at) for at in wanted], timeout=deadline.remaining_s())
         except KafkaException as error:
             raise failure(error) from error
+        if refused := [at.error for at in told if at.error is not None]:
+            raise failure(refused[0])
         return {(at.topic, at.partition): at.offset for at in told if at.offset >= 0}
 
-    def _offsets(self, wanted: Mapping[Partition, object], spec: OffsetSpec, timeout_s: float) -> dict[Partition, int]:
+    def _offsets(
+        self, wanted: Mapping[Partition, object], spec: OffsetSpec, deadline: Deadline
+    ) -> dict[Partition, int]:
         futures = self._admin.list_offsets(
             {TopicPartition(topic, number): spec for topic, number in wanted},
             isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=timeout_s,
+            request_timeout=max(0.01, deadline.remaining_s()),
         )
-        wait(futures.values(), timeout_s)
+        wait(futures.values(), deadline.remaining_s())
         try:
             return {
                 (asked.topic, asked.partition): future.result(timeout=0).offset for asked, future in futures.items()

@@ -64,9 +64,7 @@ class Source:
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
         )
-        self._consumer = make_consumer(
-            {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn}
-        )
+        self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
         self.ledger = Ledger(self._consumer)
 
     def join(self, listener: RebalanceListener) -> None:

@@ -45,6 +45,7 @@ class Sender:
     def bury(self, ticket: Ticket, message: Message, rejection: Rejection) -> None:
         """Send a record to the dead-letter topic."""
         ticket.awaited += 1
+        ticket.n_bytes += len(message.value() or b"")
         ticket.refused[rejection.code] = ticket.refused.get(rejection.code, 0) + 1
         self._dead_letters.produce(self._channel.producer, message, rejection, self._report(ticket))
 
@@ -60,6 +61,7 @@ class Sender:
             rows = [i for i, value in enumerate(values) if not isinstance(value, Rejection)]
             records, values, keys = records.select(rows), [values[i] for i in rows], [keys[i] for i in rows]
         if values:
+            ticket.n_bytes += sum(map(len, values))
             ticket.awaited += len(values) if self._channel.reports_each else 1
             self._outputs.produce(self._channel, records, values, keys, self._report(ticket))
 

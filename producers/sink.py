@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import Outputs
 from pelton.producers.sender import Sender, count_tombstones
-from pelton.producers.tickets import Ticket
+from pelton.producers.tickets import Settled, Ticket
 from pelton.producers.window import Window
 from pelton.schemas.codes import Code
 from pelton.schemas.records import Records
@@ -27,15 +26,6 @@ from pelton.schemas.rejection import Rejection
 log = structlog.get_logger(__name__)
 
 CALM_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A block whose every outcome is safe at the broker; `refused` counts its dead letters by code."""
-
-    records: Records
-    refused: dict[str, int]
-    tombstones: int
 
 
 class Sink:
@@ -53,6 +43,7 @@ class Sink:
         dead_letters: DeadLetters,
         *,
         max_in_flight: int,
+        max_in_flight_bytes: int = 64 * 2**20,
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self._topic = outputs.rules.topic
@@ -64,7 +55,7 @@ class Sink:
         self._serving = threading.RLock()
         self._settled: deque[Settled] = deque()
         self._waiting: dict[Ticket, float] = {}
-        self._window = Window(max_in_flight, self._serve)
+        self._window = Window(max_in_flight, max_in_flight_bytes, self._serve)
         self._calm = Deadline.after(0)
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
@@ -89,6 +80,9 @@ class Sink:
                 self._channel.open(self._usual)
             self._waiting[ticket] = time.monotonic()
             self._sender.send(ticket)
+            if ticket in self._waiting:
+                ticket.carried_bytes = ticket.n_bytes
+                self._window.carry(ticket.carried_bytes)
             self._settle_if_done(ticket)
 
     def settled(self) -> list[Settled]:
@@ -160,7 +154,7 @@ class Sink:
 
     def _settle_if_done(self, ticket: Ticket) -> None:
         if not ticket.awaited and self._waiting.pop(ticket, None) is not None:
-            self._window.leave(ticket.n_outputs)
+            self._window.leave(ticket.n_outputs, ticket.carried_bytes)
             self._settled.append(Settled(ticket.records, ticket.refused, ticket.tombstones))
 
     def _on_report(self, ticket: Ticket, attempt: int, error: KafkaError | None, message: Any) -> None:

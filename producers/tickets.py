@@ -1,6 +1,7 @@
 """The delivery of one block of records: done when the broker has acknowledged every output it led to."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pelton.schemas.records import Records
@@ -12,20 +13,39 @@ class Ticket:
     A block may be sent more than once; `attempt` tells the reports of an earlier sending from those that count.
     """
 
-    __slots__ = ("attempt", "awaited", "n_outputs", "outcomes", "records", "refused", "tombstones")
+    __slots__ = (
+        "attempt",
+        "awaited",
+        "carried_bytes",
+        "n_bytes",
+        "n_outputs",
+        "outcomes",
+        "records",
+        "refused",
+        "tombstones",
+    )
 
     def __init__(self, records: Records, outcomes: Sequence[Any], n_outputs: int, tombstones: int) -> None:
         self.records, self.outcomes = records, outcomes
         self.n_outputs, self.tombstones = n_outputs, tombstones
-        self.attempt = 0
+        self.attempt = self.carried_bytes = 0
         self.restart()
 
     def restart(self) -> None:
         """Forget what was sent: the block is sent again from its first record."""
         self.attempt += 1
-        self.awaited = 0
+        self.awaited = self.n_bytes = 0
         self.refused: dict[str, int] = {}
 
     def message_of(self, offset: int) -> Any:
         """Return the polled message at an offset."""
         return self.records.messages[self.records.offsets.index(offset)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A block whose every outcome is safe at the broker; `refused` counts its dead letters by code."""
+
+    records: Records
+    refused: dict[str, int]
+    tombstones: int

@@ -16,6 +16,7 @@ from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
 from pelton.progress import Progress
+from pelton.schemas.codec import EventCodec
 from pelton.schemas.score import ScoreEncoder
 from pelton.schemas.settings import Settings
 
@@ -37,23 +38,13 @@ def assemble(
     assignment = Assignment()
     codec = package.codec()
     stream, batch = settings.stream, settings.batch
-    rules = OutputRules(
-        topic=stream.sink,
-        n_partitions=sink_partitions,
-        key=stream.key,
-        partition=stream.partition,
-        timestamp=stream.timestamp,
-        tombstones=stream.tombstones,
-        forward_headers=frozenset(stream.forward_headers),
-        id_attribute=codec.id_attribute,
-        time_attribute=codec.time_attribute,
-    )
     properties = producer_properties(settings)
     sink = Sink(
         properties,
-        Outputs(rules, ScoreEncoder(package.name, package.version_address)),
+        Outputs(_rules(settings, codec, sink_partitions), ScoreEncoder(package.name, package.version_address)),
         DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}"),
         max_in_flight=max_in_flight(settings, properties),
+        max_in_flight_bytes=settings.queue.max_bytes,
     )
     source = Source(
         consumer_properties(settings, index),
@@ -71,6 +62,21 @@ def assemble(
         metrics=metrics,
         progress=progress,
         poison_starts=settings.poison_starts,
+    )
+
+
+def _rules(settings: Settings, codec: EventCodec, sink_partitions: int) -> OutputRules:
+    stream = settings.stream
+    return OutputRules(
+        topic=stream.sink,
+        n_partitions=sink_partitions,
+        key=stream.key,
+        partition=stream.partition,
+        timestamp=stream.timestamp,
+        tombstones=stream.tombstones,
+        forward_headers=frozenset(stream.forward_headers),
+        id_attribute=codec.id_attribute,
+        time_attribute=codec.time_attribute,
     )
 
 

@@ -29,6 +29,8 @@ _PRODUCER = {
     "partitioner": "murmur2_random",
     # Never give a score up for being old: what cannot be delivered holds the worker back instead.
     "message.timeout.ms": 0,
+    # The bound is the sink's own (queue.max_bytes), which waits where librdkafka's refuses.
+    "queue.buffering.max.kbytes": 2_147_483_647,
     "socket.nagle.disable": True,
 }
 

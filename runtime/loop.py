@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from pelton.consumers.batcher import Batch, Batcher
+from pelton.consumers.batch import Batch
+from pelton.consumers.batcher import Batcher
 from pelton.consumers.intake import Intake
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
@@ -14,7 +15,8 @@ from pelton.deadline import Deadline
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
 from pelton.outcomes import join_outcomes, scorable
-from pelton.producers.sink import Settled, Sink
+from pelton.producers.sink import Sink
+from pelton.producers.tickets import Settled
 from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 

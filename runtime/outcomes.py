@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pelton.consumers.batcher import Batch
+from pelton.consumers.batch import Batch
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection, Tombstone
 

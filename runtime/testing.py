@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pelton.consumers.batcher import Batch, CloseReason
+from pelton.consumers.batch import Batch, CloseReason
 from pelton.models.package import ModelPackage, load_package
 from pelton.outcomes import join_outcomes, scorable
 from pelton.schemas.identity import event_ids, event_times

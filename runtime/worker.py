@@ -72,6 +72,7 @@ class Worker:
     def _find_topics(self) -> int | None:
         """Wait until the sink and the dead-letter topic exist; return the sink's partitions, or None when stopped."""
         attempt = 0
+        self._reporter.state(WorkerState.JOINING)
         while not self._stopping.is_set():
             try:
                 return self._look_up()
@@ -87,7 +88,6 @@ class Worker:
         from pelton.topics import describe  # noqa: PLC0415
 
         stream = self._settings.stream
-        self._reporter.state(WorkerState.JOINING)
         found = describe(dict(self._settings.kafka), [stream.sink, stream.dead_letter], timeout_s=5.0)
         if missing := [topic for topic in (stream.sink, stream.dead_letter) if topic not in found]:
             raise TopicMissing(f"no topic {' and no topic '.join(missing)}")

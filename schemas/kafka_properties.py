@@ -13,6 +13,7 @@ KafkaValue = str | int | float
 
 _OFFSETS = "Pelton commits an offset only when every record below it is safe"
 _PRODUCER = "the producer is always idempotent and waits for all replicas"
+_LATE = "a score is never given up for being late; the worker is held back instead"
 _CODE = "takes code, which settings cannot hold"
 
 FORBIDDEN: Mapping[str, str] = MappingProxyType(
@@ -22,6 +23,7 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         "auto.commit.interval.ms": _OFFSETS,
         "auto.offset.reset": "it is the setting stream.reset",
         "background_event_cb": _CODE,
+        "delivery.timeout.ms": _LATE,
         "delivery.report.only.error": "every delivery report is needed, also of what went well",
         "dr_cb": _CODE,
         "dr_msg_cb": _CODE,
@@ -34,12 +36,16 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         "group.instance.id": "it is the setting stream.static_id",
         "isolation.level": "only committed records are read",
         "logger": _CODE,
+        "message.send.max.retries": _LATE,
+        "message.timeout.ms": _LATE,
         "metadata.broker.list": "give it as bootstrap.servers",
         "oauth_cb": _CODE,
         "offset.store.method": _OFFSETS,
         "on_commit": _CODE,
         "on_delivery": _CODE,
+        "queue.buffering.max.kbytes": "it is the setting queue.max_bytes",
         "request.required.acks": _PRODUCER,
+        "retries": _LATE,
         "stats_cb": _CODE,
         "throttle_cb": _CODE,
         "transactional.id": "Pelton names its own transactions",

@@ -8,7 +8,6 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from pelton.local_kafka import LocalKafka
 
 START_S = 240.0
 BROKER_FOLDERS = {"broker", "chain"}
-BROKER_FIXTURES = {"brokers", "own_kafka", "module_kafka"}
+BROKER_FIXTURES = {"brokers", "own_kafka"}
 # After a kill the controller refuses the broker's return until its last session has run out.
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
@@ -163,25 +162,22 @@ def group_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def own_kafka() -> Iterator[Callable[..., LocalKafka]]:
-    """`own_kafka(**options)` starts a broker for this test alone, which it may stop, restart and kill."""
+    """`own_kafka(**options)` starts a broker for this test alone, which it may stop, restart and kill.
+
+    With `up=False` it is left to the test to start it.
+    """
     with ExitStack() as stack:
-        yield partial(_private_kafka, stack)
 
+        def start(*, up: bool = True, **options: Any) -> LocalKafka:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pelton-kafka-")))
+            config = {**QUICK_RETURN, **options.pop("config", {})}
+            kafka = LocalKafka(options.pop("data_dir", folder), config=config, **options)
+            stack.callback(kafka.down)
+            try:
+                if up:
+                    kafka.up(START_S)
+            except LocalKafkaError as error:
+                pytest.skip(f"no Kafka on this machine: {error}")
+            return kafka
 
-@pytest.fixture(scope="module")
-def module_kafka() -> Iterator[LocalKafka]:
-    """A broker for the tests of one module, which they may stop, restart and kill."""
-    with ExitStack() as stack:
-        yield _private_kafka(stack)
-
-
-def _private_kafka(stack: ExitStack, **options: Any) -> LocalKafka:
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pelton-kafka-")))
-    config = {**QUICK_RETURN, **options.pop("config", {})}
-    kafka = LocalKafka(options.pop("data_dir", folder), config=config, **options)
-    stack.callback(kafka.down)
-    try:
-        kafka.up(START_S)
-    except LocalKafkaError as error:
-        pytest.skip(f"no Kafka on this machine: {error}")
-    return kafka
+        yield start

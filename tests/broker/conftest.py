@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from .outside import Outside
+from .outside import Hold, Outside
 from .served import Served
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -49,6 +49,12 @@ def serve(brokers: str, topic_factory: Callable[..., str], tmp_path_factory: pyt
     """
     with ExitStack() as stack:
         yield _server(stack, brokers, topic_factory, tmp_path_factory)
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Hold:
+    """What keeps a batch in the model."""
+    return Hold(tmp_path)
 
 
 def _server(

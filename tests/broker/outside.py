@@ -1,6 +1,7 @@
 """A plain Kafka client, such as anybody has: what it does not see has not happened."""
 
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,6 +40,28 @@ class Record(NamedTuple):
 def event(x: float, **wishes: Any) -> bytes:
     """Return the value of an event for the models in `packages`; the score of it is 2x."""
     return json.dumps({"x": x, **wishes}).encode()
+
+
+class Hold:
+    """Keeps a batch in the model `obedient` for as long as it is not released: `event(x, hold=hold.file)`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file = folder / f"hold-{uuid.uuid4().hex[:8]}"
+        self._file.touch()
+
+    @property
+    def file(self) -> str:
+        """The file that the event names."""
+        return str(self._file)
+
+    def reached(self) -> bool:
+        """Tell whether the model is held."""
+        return self._file.with_name(f"{self._file.name}.reached").exists()
+
+    def release(self) -> None:
+        """Let the model go on."""
+        self._file.unlink()
 
 
 class Outside:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
 import pytest
 import yaml
 
@@ -50,8 +51,11 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()  # its workers die with it
+        workers = psutil.Process(self.process.pid).children() if self.process.poll() is None else []
+        self.process.kill()
         self.process.wait(PATIENCE_S)
+        _, orphans = psutil.wait_procs(workers, 5)
+        assert not orphans, "workers outlive their supervisor"
 
     def eventually(self, condition: Callable[[], T], within_s: float = PATIENCE_S) -> T:
         """Wait until the condition holds and return its value; fail with the log when it never does."""

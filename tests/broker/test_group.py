@@ -1,35 +1,32 @@
-"""Members that come and go while records flow."""
+"""Two workers of one group: slow, killed, stopped, joined by others, while records flow."""
 
 import itertools
+import signal
 import threading
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer
 
-from pelton.deadline import Deadline
-
 from .conftest import Serve
-from .outside import Outside, Position, Record, event
+from .outside import Hold, Outside, Position, Record, event
 from .served import Served
 
 PARTITIONS = 4
+MOVES = ("partitions_assigned", "partitions_revoked", "partitions_lost")
 
 
 class Flow:
-    """Sends records of four partitions, small lots at a time, until it is closed."""
+    """Sends records to four partitions, small lots at a time, until it is closed; remembers the score of each."""
 
     def __init__(self, outside: Outside, topic: str) -> None:
         self.sent: dict[Position, list[float]] = {}
         self._outside, self._topic = outside, topic
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._send)
-
-    def __enter__(self) -> "Flow":
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._over.set()
         self._thread.join()
 
@@ -43,64 +40,111 @@ class Flow:
 
 
 @pytest.fixture(scope="module")
-def served(serve_here: Serve) -> Served:
-    """One worker with four partitions."""
-    return serve_here(
-        partitions=PARTITIONS, sink_partitions=2, batch={"max_size": 16}, kafka={"heartbeat.interval.ms": 50}
-    )
+def pair(serve_here: Serve, quick_session: dict[str, int]) -> Served:
+    """Two workers with four partitions between them, missed at once when they are gone."""
+    quick = quick_session | {"heartbeat.interval.ms": 50}
+    return serve_here(partitions=PARTITIONS, sink_partitions=2, workers=2, batch={"max_size": 16}, kafka=quick)
+
+
+@pytest.fixture
+def served(pair: Served) -> Served:
+    """The two workers, ready, with two partitions each."""
+    pair.eventually(lambda: [len(worker["partitions"]) for worker in pair.status()["workers"]] == [2, 2])
+    return pair.until_ready()
 
 
 @pytest.fixture
 def flow(outside: Outside, served: Served) -> Iterator[Flow]:
     """Records that flow while the test runs."""
-    with Flow(outside, served.source) as flow:
-        yield flow
+    flow = Flow(outside, served.source)
+    yield flow
+    flow.close()
 
 
-def test_b07_second_worker_joins_and_leaves_and_every_record_is_scored_once(
-    serve: Serve, outside: Outside, served: Served, flow: Flow
-) -> None:
-    second = serve(settings=served.settings)
-    second.eventually(lambda: len(second.worker()["partitions"]) == 2)
-    second.eventually(lambda: second.worker()["totals"]["scored"] > 100)
-    assert second.stop() == 0
-    served.eventually(lambda: len(served.worker()["partitions"]) == PARTITIONS)
-    _check_all_scored_once(outside, served, flow)
-
-
-def test_b19_twenty_rebalances_end_nobody_and_lose_nothing(outside: Outside, served: Served, flow: Flow) -> None:
-    pid, moves = served.pid(), len(served.log("partitions_assigned", "partitions_revoked"))
-    for _ in range(10):
-        _join_and_leave(served)
-    served.eventually(lambda: _owned(served) == PARTITIONS)
-    assert len(served.log("partitions_assigned", "partitions_revoked")) >= moves + 20
-    _check_all_scored_once(outside, served, flow)
-    assert (served.pid(), served.worker()["restarts"]) == (pid, 0)
-    assert served.health("ready") == (200, [])
-
-
-def _owned(served: Served) -> int:
-    """Return how many partitions the worker has, by its own log."""
-    moves = served.log("partitions_assigned", "partitions_revoked")
-    return sum(len(m["partitions"]) * (1 if m["event"] == "partitions_assigned" else -1) for m in moves)
-
-
-def _join_and_leave(served: Served) -> None:
-    """Take partitions away for a moment, without doing anything about them."""
-    served.eventually(lambda: _owned(served) == PARTITIONS)
-    kafka = served.settings["kafka"]
-    properties = {"group.id": served.group, "partition.assignment.strategy": "cooperative-sticky"}
-    member = Consumer({**kafka, **properties, "enable.auto.commit": False, "log_level": 0})
-    member.subscribe([served.source])
-    deadline = Deadline.after(15)
-    while not member.assignment():
-        assert not deadline.expired, served.log_text()
-        member.poll(0.05)
-    member.close()
-
-
-def _check_all_scored_once(outside: Outside, served: Served, flow: Flow) -> None:
-    flow.__exit__()
+def check_all_scored_once(outside: Outside, served: Served, flow: Flow) -> None:
+    flow.close()
     served.eventually(lambda: outside.finished(served.group, served.source))
     scores = outside.scores(served.sink)
     assert {at: scores.get(at) for at in flow.sent} == flow.sent
+
+
+def test_b01_batch_longer_than_the_poll_limit_moves_nobody(
+    served: Served, outside: Outside, quick_session: dict[str, int]
+) -> None:
+    limit_s = quick_session["max.poll.interval.ms"] / 1000
+    members, moves, before = outside.members(served.group), served.log(*MOVES), outside.ends(served.source)
+    sent = outside.send(served.source, *(Record(event(x, sleep_s=2 * limit_s / 5), partition=0) for x in range(5)))
+    (busy,) = served.eventually(lambda: [i for i in (0, 1) if served.age_s("batch", i) > 1.2 * limit_s])
+    assert served.age_s("poll", busy) < 1
+    assert outside.committed(served.group, served.source) == before
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    scores = outside.scores(served.sink)
+    assert [scores.get(at) for at in sent] == [[2.0 * x] for x in range(5)]
+    assert (outside.members(served.group), served.log(*MOVES)) == (members, moves)
+
+
+def test_b04_killed_in_mid_batch_loses_nothing_and_has_committed_nothing_unfinished(
+    served: Served, outside: Outside, hold: Hold
+) -> None:
+    done = outside.send(served.source, *(Record(event(x), partition=x % PARTITIONS) for x in range(8)))
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    finished = outside.committed(served.group, served.source)
+    held = Record(event(-1, hold=hold.file), partition=0)
+    sent = outside.send(served.source, held, *(Record(event(x), partition=0) for x in range(9)))
+    served.eventually(hold.reached)
+    busy = next(i for i in (0, 1) if served.age_s("batch", i))
+    killed = served.kill_worker(index=busy)
+    assert outside.committed(served.group, served.source) == finished
+    hold.release()
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    scores = outside.scores(served.sink)
+    assert [scores.get(at) for at in sent] == [[-2.0], *([2.0 * x] for x in range(9))]
+    assert [scores.get(at) for at in done] == [[2.0 * x] for x in range(8)]
+    served.eventually(lambda: served.worker(busy)["pid"] not in {None, killed})
+
+
+def test_b07_worker_leaves_and_another_joins_and_every_record_is_scored_once(
+    served: Served, outside: Outside, flow: Flow
+) -> None:
+    left = served.kill_worker(signal.SIGTERM, index=1)
+    served.eventually(lambda: len(served.worker(0)["partitions"]) == PARTITIONS)
+    served.eventually(lambda: len(served.worker(1)["partitions"]) == 2)
+    served.eventually(lambda: served.worker(1)["totals"]["scored"] > 50)
+    check_all_scored_once(outside, served, flow)
+    assert served.pid(1) != left
+
+
+def test_b19_a_dozen_rebalances_end_nobody_and_lose_nothing(served: Served, outside: Outside, flow: Flow) -> None:
+    pids, before = [served.pid(0), served.pid(1)], len(served.log(*MOVES))
+    rebalances = itertools.takewhile(lambda n: n < 12, (_rebalances_since(served, before) for _ in itertools.count()))
+    for _ in rebalances:
+        _take_partitions_for_a_moment(served)
+        served.eventually(lambda: _owned_since(served, before) == 0)
+    check_all_scored_once(outside, served, flow)
+    assert [served.pid(0), served.pid(1)] == pids
+    assert served.health("ready") == (200, [])
+
+
+def _take_partitions_for_a_moment(served: Served) -> None:
+    properties = {"group.id": served.group, "partition.assignment.strategy": "cooperative-sticky"}
+    member = Consumer({**served.settings["kafka"], **properties, "enable.auto.commit": False, "log_level": 0})
+    member.subscribe([served.source])
+
+    def has_some() -> bool:
+        member.poll(0.02)
+        return bool(member.assignment())
+
+    served.eventually(has_some)
+    member.close()
+
+
+def _rebalances_since(served: Served, before: int) -> int:
+    """Return how often the first worker was told a new assignment; each rebalance tells it once."""
+    moves = served.log(*MOVES)[before:]
+    return sum(move["worker"] == 0 and move["event"] == "partitions_assigned" for move in moves)
+
+
+def _owned_since(served: Served, before: int) -> int:
+    """Return how many partitions more the workers have than before, by their own log."""
+    moves = served.log(*MOVES)[before:]
+    return sum(len(m["partitions"]) * (1 if m["event"] == "partitions_assigned" else -1) for m in moves)

@@ -10,14 +10,17 @@ from .outside import Outside, Record, event
 from .served import Served
 
 SMALL, LIMIT, LARGER, HUGE = 50, 10_000, 20_000, 1_500_000
+TABLE = {"max.message.bytes": str(LIMIT), "cleanup.policy": "compact"}
 
 
 @pytest.fixture(scope="module")
-def table(serve_here: Serve) -> Served:
+def table(serve_here: Serve, quick_session: dict[str, int]) -> Served:
     """A compacted sink keyed as the events are, with room for small scores only; deletions are passed on."""
     return serve_here(
-        sink_config={"max.message.bytes": str(LIMIT), "cleanup.policy": "compact"},
+        sink_config=TABLE,
         stream={"key": "input-key", "tombstones": "pass", "forward_headers": ["seen"]},
+        health={"sink_failing_s": 1},
+        kafka={**quick_session, "client.id": f"table-{uuid.uuid4().hex[:8]}"},
     )
 
 
@@ -48,6 +51,30 @@ def test_b11_record_without_key_cannot_enter_a_table_and_harms_nobody(table: Ser
     assert table.pid() == pid
 
 
+def test_b08_b01_nobody_leaves_and_nothing_is_committed_while_the_sink_is_slow(
+    table: Served, outside: Outside, quick_session: dict[str, int]
+) -> None:
+    limit_s = quick_session["max.poll.interval.ms"] / 1000
+    pid, members, moves = table.pid(), outside.members(table.group), table.log("partitions_assigned")
+    slow = table.settings["kafka"]["client.id"]
+    outside.throttle_producer(slow, bytes_per_s=LIMIT)
+    # The broker lets ten seconds' worth pass, and then answers as late as the rest takes at that rate.
+    much = [Record(event(1, letters=LIMIT - 500), b"much")] * int(10 + 2 * limit_s)
+    *_, last = outside.send(table.source, *much)
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    sent = outside.send(table.source, Record(event(2), b"slow"), Record(event(3), b"slow"))
+    table.eventually(lambda: table.age_s("oldest_unfinished") > 1.5 * limit_s)
+    assert outside.committed(table.group, table.source) == {0: last.offset + 1}
+    (reason,) = table.eventually(lambda: table.health("ready")[1], within_s=2)
+    assert reason.startswith("worker 0 is blocked")
+    assert table.health("live")[0] == 200
+    table.until_ready()
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    outside.throttle_producer(slow, bytes_per_s=10**9)
+    assert outside.scores(table.sink, b"slow") == {sent[0]: [4.0], sent[1]: [6.0]}
+    assert (table.pid(), outside.members(table.group), table.log("partitions_assigned")) == (pid, members, moves)
+
+
 @pytest.mark.parametrize("letters", [LARGER, HUGE], ids=["for the topic", "for the client"])
 def test_b28_score_too_large_is_set_aside_alone(table: Served, outside: Outside, letters: int) -> None:
     pid, buried = table.pid(), len(outside.read(table.dead_letter))
@@ -66,47 +93,18 @@ def test_b28_score_too_large_is_set_aside_alone(table: Served, outside: Outside,
     assert table.pid() == pid
 
 
-def test_b08_b01_nobody_leaves_and_nothing_is_committed_while_the_sink_is_slow(
-    serve: Serve, outside: Outside, quick_session: dict[str, int]
-) -> None:
-    limit_s = quick_session["max.poll.interval.ms"] / 1000
-    slow = {**quick_session, "client.id": f"slow-{uuid.uuid4().hex[:8]}"}
-    served = serve(health={"sink_failing_s": 1}, kafka=slow)
-    outside.throttle_producer(slow["client.id"], bytes_per_s=10_000)
-    members = outside.members(served.group)
-    # The broker lets ten seconds' worth pass, and then answers as late as the rest takes at that rate.
-    (first,) = outside.send(served.source, Record(event(1, letters=int(10_000 * (10 + limit_s)))))
-    served.eventually(lambda: outside.finished(served.group, served.source))
-    sent = outside.send(served.source, Record(event(2)), Record(event(3)), Record(b"bad"))
-    served.eventually(lambda: served.age_s("oldest_unfinished") > 1.5 * limit_s)
-    assert outside.committed(served.group, served.source) == {0: first.offset + 1}
-    assert outside.read(served.dead_letter) == []
-    reasons = served.eventually(lambda: served.health("ready")[1], within_s=2)
-    assert served.health("live")[0] == 200
-    assert reasons[0].startswith("worker 0 is blocked")
-    served.until_ready()
-    served.eventually(lambda: outside.finished(served.group, served.source))
-    scores = outside.scores(served.sink)
-    assert [scores.get(at) for at in sent] == [[4.0], [6.0], None]
-    assert [letter.value() for letter in outside.read(served.dead_letter)] == [b"bad"]
-    assert outside.members(served.group) == members
-    assert (served.worker()["restarts"], served.log("partitions_lost")) == (0, [])
-
-
 def test_b08_b52_nothing_is_lost_while_sink_or_dead_letter_topic_is_gone(
-    serve: Serve, outside: Outside, topic_factory: Callable[..., str]
+    table: Served, outside: Outside, topic_factory: Callable[..., str]
 ) -> None:
-    served = serve(health={"sink_failing_s": 1})
-    sent = []
-    for x, gone in enumerate((served.sink, served.dead_letter)):
-        before = outside.committed(served.group, served.source)
+    for gone, config in ((table.sink, TABLE), (table.dead_letter, {})):
+        before = outside.committed(table.group, table.source)
         outside.delete(gone)
-        sent += outside.send(served.source, Record(event(x)), Record(b"bad"))
-        served.eventually(lambda gone=gone: gone in "".join(served.health("ready")[1]))
-        assert served.health("live")[0] == 200
-        assert outside.committed(served.group, served.source) == before
-        topic_factory(name=gone)
-        served.until_ready()
-        served.eventually(lambda: outside.finished(served.group, served.source))
-    assert set(outside.scores(served.sink)) >= {sent[0], sent[2]}
-    assert b"bad" in [letter.value() for letter in outside.read(served.dead_letter)]
+        sent = outside.send(table.source, Record(event(8), gone.encode()), Record(b"bad", gone.encode()))
+        table.eventually(lambda gone=gone: gone in "".join(table.health("ready")[1]))
+        assert table.health("live")[0] == 200
+        assert outside.committed(table.group, table.source) == before
+        topic_factory(config=config, name=gone)
+        table.until_ready()
+        table.eventually(lambda: outside.finished(table.group, table.source))
+        assert outside.scores(table.sink, gone.encode()) == {sent[0]: [16.0]}
+        assert b"bad" in [letter.value() for letter in outside.read(table.dead_letter)]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pelton.consumers.batcher import Batch, Batcher, CloseReason
+from pelton.consumers.batch import Batch, CloseReason
+from pelton.consumers.batcher import Batcher
 from pelton.schemas.codes import Code
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import TOMBSTONE, Rejection

@@ -12,7 +12,8 @@ from pelton.deadline import Deadline
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import OutputRules, Outputs
-from pelton.producers.sink import Settled, Sink
+from pelton.producers.sink import Sink
+from pelton.producers.tickets import Settled
 from pelton.schemas.records import Records
 from pelton.schemas.score import ScoreEncoder
 from pelton.testing import FakeKafka, make_message
@@ -52,7 +53,14 @@ def make_records(
 class Rig:
     """A sink and the topics it writes to: `scores` with four partitions, `dead` with one."""
 
-    def __init__(self, *, max_in_flight: int = 1000, config: dict[str, Any] | None = None, **rules: Any) -> None:
+    def __init__(
+        self,
+        *,
+        max_in_flight: int = 1000,
+        max_in_flight_bytes: int = 2**26,
+        config: dict[str, Any] | None = None,
+        **rules: Any,
+    ) -> None:
         self.kafka = FakeKafka({"scores": 4, "dead": 1})
         self.outputs = Outputs(
             OutputRules("scores", 4, **{"id_attribute": "id", **rules}), ScoreEncoder("risk", "1@abc")
@@ -64,6 +72,7 @@ class Rig:
             self.outputs,
             self.dead_letters,
             max_in_flight=max_in_flight,
+            max_in_flight_bytes=max_in_flight_bytes,
             make_producer=self.kafka.producer,
         )
 

@@ -253,6 +253,18 @@ def test_b46_a_small_queue_holds_ten_thousand_scores_back_and_loses_none(rig: MA
     assert len(road.kafka.producers) == 1
 
 
+@pytest.mark.parametrize("outcome", [0.5, BAD])
+def test_b46_scores_are_held_back_by_their_bytes_as_well(rig: MAKE, records: MAKE, outcome: Any) -> None:
+    road = rig(max_in_flight_bytes=500)
+    seen = []
+    for first in range(0, 1_000, 100):
+        road.sink.write(records(range(first, first + 100)), [outcome] * 100)
+        seen.append(road.sink.in_flight)
+    road.settle()
+    assert [offset for offset, _ in road.scores + road.dead] == list(range(1_000))
+    assert max(seen) == 100, "each block weighs more than 500 bytes, so one is on its way at a time"
+
+
 def test_b46_dead_letters_wait_for_room_as_scores_do(rig: MAKE, records: MAKE) -> None:
     road = rig(max_in_flight=100, config={"queue.buffering.max.messages": 100})
     for first in range(0, 1_000, 100):

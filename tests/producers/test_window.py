@@ -18,9 +18,9 @@ def window_that_frees(most: int, per_round: int) -> tuple[Window, list[float]]:
 
     def serve(timeout_s: float) -> None:
         waits.append(timeout_s)
-        window.leave(min(per_round, window.in_flight))
+        window.leave(min(per_round, window.in_flight), 0)
 
-    window = Window(most, serve)
+    window = Window(most, 2**26, serve)
     return window, waits
 
 

@@ -74,6 +74,18 @@ def test_b07_what_only_waits_is_dropped_and_scored_by_the_next_owner_alone(road:
     assert [walk.committed(n) for n in (0, 1)] == [10, 10]
 
 
+def test_b07_what_waits_of_lost_partitions_is_never_given_to_the_model(road: MAKE) -> None:
+    walk = road(manual=True)
+    for partition in (0, 1):
+        walk.write(*range(10), partition=partition)
+    walk.consumer.give(at(0), at(1))
+    walk.loop.turn(0)
+    walk.consumer.lose(at(0))
+    walk.walk()
+    assert walk.model.batches == [10]
+    assert list(walk.scores) == [1]
+
+
 def test_b07_results_of_a_batch_whose_partition_left_meanwhile_are_not_written(
     road: MAKE, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pelton.consumers.batcher import Batch, CloseReason
+from pelton.consumers.batch import Batch, CloseReason
 from pelton.outcomes import join_outcomes, scorable
 from pelton.schemas.codes import Code
 from pelton.schemas.records import Records

@@ -15,6 +15,12 @@ from pelton.relay import Relay
 MAKE = Callable[..., Any]
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here depends on how long a thread waits before it looks again."""
+    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
+
+
 class Run:
     """A relay that runs in a thread in the place of the main one, until `stop`."""
 
@@ -99,6 +105,7 @@ def test_b01_polling_goes_on_while_a_batch_is_in_the_model(
     road: MAKE, running: MAKE, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
+    monkeypatch.setattr("pelton.consumers.intake.PAUSE_AFTER_S", 0.0)
     walk = road(batch={"max_size": 4}, queue={"max_records": 8})
     gate = Gate(walk, monkeypatch)
     walk.write(*range(100))

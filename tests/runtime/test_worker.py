@@ -203,7 +203,15 @@ def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Parent]]
     def leave(code: int) -> None:
         raise Exited(code)
 
+    reporters: list[Reporter] = []
+
+    def make_reporter(fd: int) -> Reporter:
+        # The usual one ends the process, and that is pytest, once nobody reads from the pipe any more.
+        reporters.append(Reporter(fd, on_lost=lambda: None))
+        return reporters[-1]
+
     monkeypatch.setattr(os, "_exit", leave)
+    monkeypatch.setattr(worker_file, "Reporter", make_reporter)
     made: list[Parent] = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
@@ -214,6 +222,8 @@ def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Parent]]
     yield make
     for number, handler in handlers.items():
         signal.signal(number, handler)
+    for reporter in reporters:
+        reporter.close()
     for each in made:
         each.close()
 
