@@ -121,6 +121,8 @@ class Reporter:
             self._current = report
             self._waiting.append(report)
             self._wake.notify()
+        if threading.current_thread() is self._thread:
+            self._send_states()  # told while status is gathered, which may take its time
 
     def report_every(self, interval_s: float, status: Callable[[], StatusReport], metrics: Callable[[], str]) -> None:
         """Send status and metrics now and every `interval_s` seconds; both run in the thread."""
@@ -140,8 +142,7 @@ class Reporter:
             while True:
                 self._wait()
                 last_time = self._closed
-                while self._waiting:
-                    self._send(self._waiting.popleft())
+                self._send_states()
                 if last_time:
                     return
                 for report in self._round.take() if self._round else ():
@@ -159,6 +160,10 @@ class Reporter:
                 if left_s == 0.0:
                     return
                 self._wake.wait(left_s)
+
+    def _send_states(self) -> None:
+        while self._waiting:
+            self._send(self._waiting.popleft())
 
     def _send(self, report: Report) -> None:
         left = memoryview(_encode(report) + b"\n")

@@ -13,6 +13,8 @@ from .outside import Hold, Outside, Position, Record, event
 from .served import Served
 
 PARTITIONS = 4
+COMMITS_S = 0.7
+"""Within this time a worker has committed more than once."""
 MOVES = ("partitions_assigned", "partitions_revoked", "partitions_lost")
 
 
@@ -93,6 +95,7 @@ def test_b04_killed_in_mid_batch_loses_nothing_and_has_committed_nothing_unfinis
     sent = outside.send(served.source, held, *(Record(event(x), partition=0) for x in range(9)))
     served.eventually(hold.reached)
     busy = next(i for i in (0, 1) if served.age_s("batch", i))
+    served.eventually(lambda: served.age_s("batch", busy) > COMMITS_S)
     killed = served.kill_worker(index=busy)
     assert outside.committed(served.group, served.source) == finished
     hold.release()
