@@ -19,7 +19,7 @@ demo: $(STAMP) ## score 50,000 real flights on a real local Kafka, and check the
 	$(BIN)/pelton demo
 
 test: $(STAMP) lint types ## lint, check types, run every test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff check

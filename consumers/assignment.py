@@ -1,6 +1,7 @@
 """Which partitions this member owns, and since which assignment."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from pelton.schemas.records import Records
 
@@ -41,3 +42,16 @@ class Assignment:
     def partitions(self) -> list[Partition]:
         """The partitions owned now, sorted."""
         return sorted(self._owned)
+
+
+class RebalanceListener(Protocol):
+    """What has to happen when partitions come and go; called in the poll thread, inside `Source.poll`."""
+
+    def on_assigned(self, partitions: list[Partition]) -> None:
+        """Partitions were added, after the assignment's epoch was opened."""
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Partitions are about to leave: the last moment at which their offsets can be committed."""
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Partitions have left already; another member may be working on them."""

@@ -174,10 +174,18 @@ class Batcher:
         if cost_left is None or self._cost is None:
             return n, cost_left
         for i, event in enumerate(head.events[:n]):
-            cost_left -= 0 if isinstance(event, (Rejection, Tombstone)) else self._cost(event)
+            cost_left -= self._price(event)
             if cost_left < 0 and not (first and i == 0):
                 return i, cost_left
         return n, cost_left
+
+    def _price(self, event: Any) -> int:
+        if self._cost is None or isinstance(event, (Rejection, Tombstone)):
+            return 0
+        try:
+            return self._cost(event)
+        except Exception:  # noqa: BLE001 - an event that the model cannot price goes alone, and is judged there
+            return self._cost_limit or 1
 
     def _recount(self, taken: list[Records] | None = None) -> None:
         if taken is None:

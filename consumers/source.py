@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from operator import methodcaller
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from pelton.consumers.assignment import Assignment, Partition
+from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
 from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
-from pelton.kafka_errors import FATAL, NO_OFFSET, ErrorLog, failure
+from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
@@ -20,19 +20,6 @@ log = structlog.get_logger(__name__)
 POSITIONS_EVERY_S = 0.5
 
 _origin = methodcaller("partition")
-
-
-class RebalanceListener(Protocol):
-    """What has to happen when partitions come and go; called in the poll thread, inside `Source.poll`."""
-
-    def on_assigned(self, partitions: list[Partition]) -> None:
-        """Partitions were added, after the assignment's epoch was opened."""
-
-    def on_revoked(self, partitions: list[Partition]) -> None:
-        """Partitions are about to leave: the last moment at which their offsets can be committed."""
-
-    def on_lost(self, partitions: list[Partition]) -> None:
-        """Partitions have left already; another member may be working on them."""
 
 
 class Source:
@@ -54,12 +41,14 @@ class Source:
         self.assignment = assignment
         self.joined = False
         self.problems: dict[str, str] = {}
+        self.unreadable: dict[str, str] = {}
         self.commits_refused = 0
         self._topics = topics
         self._max_records = max_records
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
         self._paused = False
+        self._listener: RebalanceListener | None = None
         self._errors = ErrorLog("consumer")
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
@@ -109,7 +98,7 @@ class Source:
             messages=messages,
             offsets=[message.offset() for message in messages],  # type: ignore[misc]  # a polled record has one
             events=[],
-            n_bytes=sum([len(message) for message in messages]),
+            n_bytes=sum([len(message) + len(message.key() or b"") for message in messages]),
             arrived_s=arrived_s,
         )
 
@@ -122,6 +111,11 @@ class Source:
         """Fetch again, from where the last poll ended."""
         self._paused = False
         self._consumer.resume(self._consumer.assignment())
+
+    def leave(self) -> None:
+        """Leave the group without a word to the listener: for a worker that failed, whose work is dropped."""
+        self._listener = None
+        self._consumer.close()
 
     def close(self) -> None:
         """Leave the group; partitions are revoked on the way."""
@@ -142,6 +136,8 @@ class Source:
         if topic is not None:
             self.problems[topic] = failure(error).args[0]
         self._errors.warn(error, topic)
+        if error.code() == NO_RESET and topic is not None:
+            self.unreadable[topic] = failure(error).args[0]
         if error.code() == FATAL:
             raise failure(error)
         return True
@@ -163,21 +159,24 @@ class Source:
         epoch = self.assignment.assign(partitions)
         for topic, _ in partitions:
             self.problems.pop(topic, None)
-        self._listener.on_assigned(partitions)
+        if self._listener is not None:
+            self._listener.on_assigned(partitions)
         if self._paused and added:
             consumer.pause(added)
         log.info("partitions_assigned", partitions=partitions, epoch=epoch)
 
     def _on_revoke(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions = _partitions(gone)
-        self._listener.on_revoked(partitions)
+        if self._listener is not None:
+            self._listener.on_revoked(partitions)
         self.assignment.revoke(partitions)
         log.info("partitions_revoked", partitions=partitions)
 
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions = _partitions(gone)
         self.assignment.revoke(partitions)
-        self._listener.on_lost(partitions)
+        if self._listener is not None:
+            self._listener.on_lost(partitions)
         log.warning("partitions_lost", partitions=partitions)
 
 

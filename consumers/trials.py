@@ -116,7 +116,8 @@ class Trials:
             self._watched[at] = Watched(found, now, first, Deadline.after(QUIET_S))
         self._commit({at: first for at, first in firsts.items() if not self._watched[at].suspect})
         self._hold()
-        if suspects := {at: self._watched[at].found.starts for at in firsts if self._watched[at].suspect}:
+        suspects = {f"{at[0]}/{at[1]}": self._watched[at].found.starts for at in firsts if self._is_suspect(at)}
+        if suspects:
             log.warning("partitions_suspect", deaths=suspects)
 
     def _judge(self, mark: Mark | None, first: int, end: int | None) -> Mark:

@@ -49,7 +49,7 @@ class Failure:
     rows: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, error: Exception, stage: Stage, device: object = None) -> Self:
+    def of(cls, error: BaseException, stage: Stage, device: object = None) -> Self:
         """Return the failure that an exception of a model on `device` means."""
         reason, kind = describe(error), _kind(error)
         if kind is FailureKind.RAISED and (fault := device_fault(device)):
@@ -57,7 +57,7 @@ class Failure:
         return cls(kind, stage, class_name(error), reason, _where(error))
 
 
-def _kind(error: Exception) -> FailureKind:
+def _kind(error: BaseException) -> FailureKind:
     for link in _chain(error):
         if isinstance(link, torch.OutOfMemoryError | MemoryError):
             return FailureKind.OUT_OF_MEMORY
@@ -78,7 +78,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     place, trace = "", error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").startswith(PREFIX):

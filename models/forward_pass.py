@@ -49,7 +49,7 @@ class ForwardPass:
                 scores, faults = plain_scores(self._model.finish(outputs))
         except ModelError:
             raise
-        except Exception as error:  # noqa: BLE001 - a model may raise anything, and is asked again with less
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a model may raise anything, and is asked again with less
             return Failure.of(error, stage, getattr(self._model, "device", None))
         self._metrics.prepare.observe(prepared_s - started_s)
         self._metrics.device.observe(forwarded_s - prepared_s)

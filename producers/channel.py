@@ -1,11 +1,14 @@
 """The connection that scores leave by, in one of two manners."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+
+from pelton.deadline import Deadline
+from pelton.kafka_errors import failure
 
 OnError = Callable[[KafkaError], None]
 
@@ -52,6 +55,17 @@ class Channel:
     def reports_each(self) -> bool:
         """Whether every message has a report."""
         return self.manner is not Manner.FAST
+
+    def reach(self, topics: Iterable[str], timeout_s: float) -> None:
+        """Ask the broker for topics; from any thread. Raises KafkaFailure unless it has them all."""
+        deadline = Deadline.after(timeout_s)
+        for topic in topics:
+            try:
+                error = self.producer.list_topics(topic, timeout=deadline.remaining_s()).topics[topic].error
+            except KafkaException as refusal:
+                raise failure(refusal) from refusal
+            if error is not None:
+                raise type(failure(error))(f"{topic}: {error.str()}")
 
     def discard(self) -> None:
         """Drop whatever the producer still holds."""

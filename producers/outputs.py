@@ -36,6 +36,7 @@ class NotTaken:
 
     name: str
     content: bytes | None
+    own_key: bytes | None = None
 
     def topic(self) -> str:
         """Return the topic it was for."""
@@ -44,6 +45,10 @@ class NotTaken:
     def value(self) -> bytes | None:
         """Return its value."""
         return self.content
+
+    def key(self) -> bytes | None:
+        """Return its key."""
+        return self.own_key
 
 
 class Outputs:
@@ -84,7 +89,7 @@ class Outputs:
         if taken != len(messages):
             for message in messages:
                 if "_error" in message:
-                    report(message["_error"], NotTaken(self.rules.topic, message["value"]))
+                    report(message["_error"], NotTaken(self.rules.topic, message["value"], message["key"]))
 
     def produce_tombstone(self, channel: Channel, records: Records, row: int, report: Report) -> None:
         """Pass a deletion marker on under its input key."""
@@ -157,7 +162,7 @@ class Outputs:
                 headers=headers,
             )
         except KafkaException as error:
-            report(error.args[0], NotTaken(self.rules.topic, value))
+            report(error.args[0], NotTaken(self.rules.topic, value, key))
 
 
 def _readable_headers(message: Message) -> list[Header]:

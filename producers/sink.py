@@ -18,14 +18,12 @@ from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import Outputs
 from pelton.producers.sender import Sender, count_tombstones
 from pelton.producers.tickets import Settled, Ticket
-from pelton.producers.window import Window
+from pelton.producers.window import SLICE_S, Window
 from pelton.schemas.codes import Code
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection
 
 log = structlog.get_logger(__name__)
-
-CALM_S = 30.0
 
 
 class Sink:
@@ -56,7 +54,6 @@ class Sink:
         self._settled: deque[Settled] = deque()
         self._waiting: dict[Ticket, float] = {}
         self._window = Window(max_in_flight, max_in_flight_bytes, self._serve)
-        self._calm = Deadline.after(0)
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
         self._errors = ErrorLog("producer")
@@ -66,18 +63,19 @@ class Sink:
 
         Waits while too much is on its way already. Raises the error of an earlier delivery that failed for good.
         """
-        if len(records) > self._window.max_records:
-            head, rest = records.split(self._window.max_records)
-            self.write(head, outcomes[: len(head)])
-            self.write(rest, outcomes[len(head) :])
-            return
+        while len(records) > self._window.max_records:
+            head, records = records.split(self._window.max_records)
+            self._write(head, outcomes[: len(head)])
+            outcomes = outcomes[len(head) :]
+        self._write(records, outcomes)
+
+    def _write(self, records: Records, outcomes: Sequence[Any]) -> None:
         tombstones = count_tombstones(outcomes)
         skipped = 0 if self._sender.passes_tombstones else tombstones
         ticket = Ticket(records, outcomes, len(records) - skipped, tombstones)
         self._window.enter(ticket.n_outputs, self._check)
+        self._leave_doubt()
         with self._serving:
-            if self._channel.manner is not self._usual and self._calm.expired and not self._waiting:
-                self._channel.open(self._usual)
             self._waiting[ticket] = time.monotonic()
             self._sender.send(ticket)
             if ticket in self._waiting:
@@ -118,14 +116,17 @@ class Sink:
 
     def reach(self, timeout_s: float) -> None:
         """Ask the broker for the topics written to; from any thread. Raises KafkaFailure unless it has them all."""
-        deadline = Deadline.after(timeout_s)
-        for topic in self._topics:
-            try:
-                error = self._channel.producer.list_topics(topic, timeout=deadline.remaining_s()).topics[topic].error
-            except KafkaException as refusal:
-                raise failure(refusal) from refusal
-            if error is not None:
-                raise type(failure(error))(f"{topic}: {error.str()}")
+        self._channel.reach(self._topics, timeout_s)
+
+    def _leave_doubt(self) -> None:
+        """Wait until what was doubted is safe, then go back to the usual manner: sending singly is slow."""
+        while self._channel.manner is not self._usual:
+            with self._serving:
+                if not self._waiting:
+                    self._channel.open(self._usual)
+                    return
+            self._check()
+            self._serve(SLICE_S)
 
     def _serve(self, timeout_s: float) -> None:
         with self._serving:
@@ -140,7 +141,6 @@ class Sink:
     def _send_again(self, doubt: KafkaError) -> None:
         log.warning("deliveries_doubted", reason=doubt.str(), error=doubt.name(), blocks=len(self._waiting))
         self._doubt = None
-        self._calm = Deadline.after(CALM_S)
         for ticket in self._waiting:
             ticket.restart()
         self._channel.open(Manner.SINGLY)
@@ -167,17 +167,21 @@ class Sink:
             self._settle_if_done(ticket)
         elif self._channel.manner is not Manner.SINGLY:
             self._doubt = self._doubt or error
-        elif error.code() in RECORD_FAULTS and message.topic() == self._topic and message.value() is not None:
-            self._set_aside(ticket, error, message.value())
+        elif error.code() in RECORD_FAULTS and message.topic() == self._topic:
+            self._set_aside(ticket, error, message)
             ticket.awaited -= 1
         else:
             self._fail(error)
 
-    def _set_aside(self, ticket: Ticket, error: KafkaError, value: bytes) -> None:
-        """Make a dead letter of the record whose score the broker will never take."""
-        message = ticket.message_of(msgspec.json.decode(value)["source"]["offset"])
+    def _set_aside(self, ticket: Ticket, error: KafkaError, refused: Any) -> None:
+        """Make a dead letter of the record whose score, or passed tombstone, the broker will never take."""
+        value = refused.value()
+        if value is None:
+            message = ticket.tombstone_of(refused.key())
+        else:
+            message = ticket.message_of(msgspec.json.decode(value)["source"]["offset"])
         code = Code.TOO_LARGE if error.code() in SIZE_FAULTS else Code.INVALID
-        reason = f"the sink refused the score of {len(value)} bytes: {error.str()}"
+        reason = f"the sink refused the score of {len(value or b'')} bytes: {error.str()}"
         self._sender.bury(ticket, message, Rejection(code, reason, "produce", error.name()))
 
     def _on_error(self, error: KafkaError) -> None:

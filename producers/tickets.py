@@ -41,6 +41,10 @@ class Ticket:
         """Return the polled message at an offset."""
         return self.records.messages[self.records.offsets.index(offset)]
 
+    def tombstone_of(self, key: bytes | None) -> Any:
+        """Return the first polled null value under a key."""
+        return next(message for message in self.records.messages if message.value() is None and message.key() == key)
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:

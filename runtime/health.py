@@ -22,6 +22,8 @@ from pelton.states import SupervisorState, WorkerState
 
 CRASH_LOOP = 3
 """Deaths in a row, none followed by a stable time, that make a crash loop."""
+SILENT_S = 10.0
+"""How long the poll loop may be silent before its worker is not ready, in seconds; a frozen process is silent."""
 REBALANCE_GRACE_S = 60.0
 """How long a worker whose partitions move still counts as ready, in seconds."""
 
@@ -124,20 +126,27 @@ def ready(supervisor: SupervisorState, workers: Sequence[WorkerView], now_s: flo
     lacking = [w for w in workers if w.index not in serving and not (serving and _forgiven(w))]
     if not workers:
         return Verdict(("no worker was started yet",))
-    return Verdict(tuple(_say(w) for w in lacking))
+    return Verdict(tuple(_say(w, _silent_s(w, now_s)) for w in lacking))
 
 
 def _serves(worker: WorkerView, now_s: float, stable_s: float) -> bool:
     settled = worker.deaths < CRASH_LOOP or now_s - worker.ready_since_s >= stable_s
     moving = worker.state is WorkerState.REBALANCING and now_s - worker.since_s <= REBALANCE_GRACE_S
-    return settled and (moving or worker.state is WorkerState.READY)
+    return settled and not _silent_s(worker, now_s) and (moving or worker.state is WorkerState.READY)
+
+
+def _silent_s(worker: WorkerView, now_s: float) -> float:
+    """Return for how long the poll loop has been silent, or 0 while that is no cause for concern."""
+    silent_s = now_s - worker.poll_beat_s if worker.poll_beat_s else 0.0
+    return silent_s if silent_s > SILENT_S else 0.0
 
 
 def _forgiven(worker: WorkerView) -> bool:
     return worker.was_ready and worker.deaths < CRASH_LOOP and worker.state in _COMING_BACK
 
 
-def _say(worker: WorkerView) -> str:
+def _say(worker: WorkerView, silent_s: float = 0.0) -> str:
     loop = f"in a crash loop ({worker.deaths} deaths in a row), " if worker.deaths >= CRASH_LOOP else ""
     why = f": {worker.reason}" if worker.reason else ""
-    return f"worker {worker.index} is {loop}{worker.state}{why}"
+    silent = f", and its poll loop has been silent for {silent_s:.0f} s" if silent_s else ""
+    return f"worker {worker.index} is {loop}{worker.state}{why}{silent}"

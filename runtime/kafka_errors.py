@@ -79,6 +79,7 @@ RECORD_FAULTS = frozenset(
     }
 )
 
+NO_RESET = KafkaError._AUTO_OFFSET_RESET
 NO_OFFSET = KafkaError._NO_OFFSET
 # How a consumer learns that it is dead: fenced, for one. It is never told more than once.
 FATAL = KafkaError._FATAL

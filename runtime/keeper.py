@@ -89,7 +89,7 @@ class Keeper:
             if self._stopping.is_set():
                 self.clean = code in (0, -signal.SIGTERM)
                 return self._enter(WorkerState.STOPPED, "" if self.clean else why)
-            if code == EXIT_SETTINGS and self._starts == 1:
+            if code == EXIT_SETTINGS and self._starts == 1 and self._view.state is WorkerState.STOPPED:
                 reason = self._view.reason or why
                 self._enter(WorkerState.STOPPED, reason)
                 raise SettingsError(reason)

@@ -18,6 +18,7 @@ SLOW_BATCH_S = 0.01
 RECENT = 8
 SURPRISE_S = 0.05
 ACQUIT_S = 1.0
+LEAVE_S = 3.0
 FINISH_SHARE = 0.8
 
 
@@ -55,6 +56,15 @@ class Relay:
             self._acquit()
             raise
 
+    def leave(self) -> None:
+        """Leave the group after a failure, so that others need not wait for the session to end; marks stay."""
+        self._ending = True
+        self._loop.batcher.close()
+        if self._baton.acquire(timeout=ACQUIT_S):
+            leaving = threading.Thread(target=self._loop.source.leave, name="leaving", daemon=True)
+            leaving.start()
+            leaving.join(LEAVE_S)
+
     def drain(self, deadline: Deadline) -> bool:
         """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
         loop = self._loop
@@ -88,7 +98,10 @@ class Relay:
     def _acquit(self) -> None:
         """Say that no record is to blame: the broker failed, or the device is full."""
         if self._baton.acquire(timeout=ACQUIT_S):
-            self._loop.trials.give_back()
+            try:
+                self._loop.trials.give_back()
+            finally:
+                self._baton.release()
 
     def _stand_in_needed(self) -> bool:
         started_s = self._loop.progress.batch_started_s

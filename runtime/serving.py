@@ -6,12 +6,16 @@ import time
 
 import structlog
 import torch
+from confluent_kafka import KafkaException
 
 from pelton.assembly import assemble
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
+from pelton.errors import SettingsError
 from pelton.handover import Handover
 from pelton.kafka_clients import client_properties
+from pelton.kafka_errors import failure
+from pelton.loop import Loop
 from pelton.metrics import Metrics
 from pelton.models.device import resolve_device
 from pelton.models.package import load_package
@@ -63,28 +67,38 @@ class Serving:
     def serve(self, sink_partitions: int, stopping: threading.Event) -> int:
         """Join the group and score until told to stop, then drain; return the exit code."""
         settings = self._settings
-        loop = assemble(
-            settings,
-            self._package,
-            self._model,
-            self._scorer,
-            index=self._index,
-            sink_partitions=sink_partitions,
-            metrics=self._metrics,
-            progress=self._progress,
-        )
+        loop = self._assemble(sink_partitions)
         lag = Lag(client_properties(settings), settings.stream.group, settings.stream.reset)
         watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         loop.source.join(Handover(loop, watch.joined))
         relay = Relay(loop)
-        relay.run(stopping)
+        try:
+            relay.run(stopping)
+        except BaseException:
+            relay.leave()
+            raise
         watch.drain()
         log.info("draining", waiting=loop.batcher.n_records, in_flight=loop.sink.in_flight)
         in_time = relay.drain(Deadline.after(0.9 * settings.drain_s))
         log.info("drained", in_time=in_time, scored=loop.totals.scored, dead_letters=loop.totals.dead_letters)
         self._reporter.state(WorkerState.STOPPED)
         return 0
+
+    def _assemble(self, sink_partitions: int) -> Loop:
+        try:
+            return assemble(
+                self._settings,
+                self._package,
+                self._model,
+                self._scorer,
+                index=self._index,
+                sink_partitions=sink_partitions,
+                metrics=self._metrics,
+                progress=self._progress,
+            )
+        except KafkaException as error:
+            raise SettingsError(f"kafka: {failure(error)}") from error
 
 
 def _spare_the_collector() -> None:

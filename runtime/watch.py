@@ -75,12 +75,15 @@ class Watch:
         if stuck or self._unreachable or self._reach_due.expired:
             self._reach_due = Deadline.after(REACH_EVERY_S)
             self._unreachable = self._reach()
-        if not self._loop.source.joined:
-            self._tell(WorkerState.JOINING, self._unreachable or self._problems())
+        source, problems = self._loop.source, self._problems()
+        if not source.joined or (problems and not source.assignment.partitions):
+            self._tell(WorkerState.JOINING, self._unreachable or problems)
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
+        elif source.unreadable:
+            self._tell(WorkerState.BLOCKED, problems)
         else:
-            self._tell(WorkerState.READY, self._problems())
+            self._tell(WorkerState.READY, problems)
 
     def _tell(self, state: WorkerState, reason: str) -> None:
         if not self._draining:

@@ -29,8 +29,10 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         "dr_msg_cb": _CODE,
         "enable.auto.commit": _OFFSETS,
         "enable.auto.offset.store": _OFFSETS,
+        "enable.gapless.guarantee": _PRODUCER,
         "enable.idempotence": _PRODUCER,
         "enable.partition.eof": "the end of a partition is no event",
+        "enabled_events": _CODE,
         "error_cb": _CODE,
         "group.id": "it is the setting stream.group",
         "group.instance.id": "it is the setting stream.static_id",
@@ -48,6 +50,9 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         "retries": _LATE,
         "stats_cb": _CODE,
         "throttle_cb": _CODE,
+        "test.mock.broker.rtt": "a mock cluster keeps no promise",
+        "test.mock.num.brokers": "a mock cluster keeps no promise",
+        "topic.blacklist": "input topics are the setting stream.topics",
         "transactional.id": "Pelton names its own transactions",
     }
 )

@@ -65,6 +65,7 @@ def _server(
         partitions: int = 1,
         sink_partitions: int = 1,
         sink_config: dict[str, str] | None = None,
+        dead_letter_config: dict[str, str] | None = None,
         more_topics: Sequence[str] = (),
         settings: dict[str, Any] | None = None,
         ready: bool = True,
@@ -76,7 +77,7 @@ def _server(
                 "topics": [source, *more_topics],
                 "group": f"group-of-{source}",
                 "sink": topic_factory(sink_partitions, sink_config, prefix="scores"),
-                "dead_letter": topic_factory(prefix="dead"),
+                "dead_letter": topic_factory(1, dead_letter_config, prefix="dead"),
             }
             settings = settings_for(brokers, model, stream | changes.pop("stream", {}), **changes)
         served = stack.enter_context(Served(settings, folders.mktemp("serve")))

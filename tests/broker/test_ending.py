@@ -4,7 +4,7 @@ import signal
 
 from .conftest import Serve
 from .outside import Hold, Outside, Record, event
-from .served import Served
+from .served import COMMITS_S, Served
 
 
 def test_b10_stopped_in_mid_batch_finishes_it_commits_leaves_and_a_restart_completes_the_rest(
@@ -35,6 +35,7 @@ def _stopped_twice(served: Served, outside: Outside, hold: Hold) -> None:
     """Nothing of a batch that does not end is committed, and nobody waits for it after a second signal."""
     (stuck,) = outside.send(served.source, Record(event(1, hold=hold.file)))
     served.eventually(hold.reached)
+    served.eventually(lambda: served.age_s("batch") > COMMITS_S)
     served.tell(signal.SIGTERM)
     served.eventually(lambda: bool(served.log("draining")))
     assert served.stop(signal.SIGTERM, within_s=4) == 1

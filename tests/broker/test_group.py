@@ -10,11 +10,9 @@ from confluent_kafka import Consumer
 
 from .conftest import Serve
 from .outside import Hold, Outside, Position, Record, event
-from .served import Served
+from .served import COMMITS_S, Served
 
 PARTITIONS = 4
-COMMITS_S = 0.7
-"""Within this time a worker has committed more than once."""
 MOVES = ("partitions_assigned", "partitions_revoked", "partitions_lost")
 
 

@@ -141,6 +141,6 @@ def test_b13_probes_answer_while_the_model_keeps_the_interpreter(road: Served, o
     slowest_s = max(took_s for took_s, _, _ in answers)
     assert slowest_s < 0.5
     assert {(live, metrics) for _, live, metrics in answers} == {(200, 200)}
-    assert len(answers) > 30
+    assert len(answers) > 10
     assert road.pid() == pid
     assert outside.scores(road.sink)[at] == [14.0]

@@ -10,6 +10,7 @@ from .outside import Outside, Record, event
 from .served import Served
 
 SMALL, LIMIT, LARGER, HUGE = 50, 10_000, 20_000, 1_500_000
+GRAVES = {"max.message.bytes": str(LARGER)}
 TABLE = {"max.message.bytes": str(LIMIT), "cleanup.policy": "compact"}
 
 
@@ -18,6 +19,7 @@ def table(serve_here: Serve, quick_session: dict[str, int]) -> Served:
     """A compacted sink keyed as the events are, with room for small scores only; deletions are passed on."""
     return serve_here(
         sink_config=TABLE,
+        dead_letter_config=GRAVES,
         stream={"key": "input-key", "tombstones": "pass", "forward_headers": ["seen"]},
         health={"sink_failing_s": 1},
         kafka={**quick_session, "client.id": f"table-{uuid.uuid4().hex[:8]}"},
@@ -93,10 +95,20 @@ def test_b28_score_too_large_is_set_aside_alone(table: Served, outside: Outside,
     assert table.pid() == pid
 
 
+def test_b28_dead_letter_too_large_even_for_the_dead_is_cut(table: Served, outside: Outside) -> None:
+    value = b"not json " * LARGER
+    sent = outside.send(table.source, Record(value, b"cut"), Record(event(7), b"whole"))
+    table.eventually(lambda: outside.finished(table.group, table.source))
+    (letter,) = [letter for letter in outside.read(table.dead_letter) if letter.key() == b"cut"]
+    assert value.startswith(letter.value())
+    assert 1000 < len(letter.value()) < LARGER
+    assert outside.scores(table.sink, b"whole") == {sent[1]: [14.0]}
+
+
 def test_b08_b52_nothing_is_lost_while_sink_or_dead_letter_topic_is_gone(
     table: Served, outside: Outside, topic_factory: Callable[..., str]
 ) -> None:
-    for gone, config in ((table.sink, TABLE), (table.dead_letter, {})):
+    for gone, config in ((table.sink, TABLE), (table.dead_letter, GRAVES)):
         before = outside.committed(table.group, table.source)
         outside.delete(gone)
         sent = outside.send(table.source, Record(event(8), gone.encode()), Record(b"bad", gone.encode()))

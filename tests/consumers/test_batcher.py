@@ -225,3 +225,22 @@ def test_a_closed_batcher_gives_nothing_out(block: MAKE) -> None:
     batcher.close()
     assert batcher.take() is None
     assert batcher.n_records == 1
+
+
+def test_b02_an_event_that_cannot_be_priced_goes_alone_and_ends_nobody(block: MAKE, clock: Any) -> None:
+    def price(event: int) -> int:
+        if event == 1:
+            raise ValueError("no tokens")
+        return 1
+
+    batcher = make_batcher(max_wait_s=0.0, cost_limit=10, cost=price)
+    batcher.put(block(range(4), events=[0, 1, 2, 3], arrived_s=clock.now_s))
+    assert [batch.parts[0].events for batch in taken(batcher)] == [[0], [1], [2, 3]]
+
+
+def test_b24_a_batch_that_costs_enough_does_not_wait_for_more(block: MAKE, clock: Any) -> None:
+    batcher = make_batcher(max_wait_s=1_000.0, cost_limit=10, cost=lambda event: event)
+    batcher.put(block(range(2), events=[4, 4], arrived_s=clock.now_s))
+    assert batcher.due_in_s() > 0
+    batcher.put(block(range(2, 3), events=[4], arrived_s=clock.now_s))
+    assert batcher.due_in_s() == 0

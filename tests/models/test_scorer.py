@@ -325,3 +325,22 @@ def test_each_batch_is_timed_once_a_stage(rig: Rigs) -> None:
     text = doubler.metrics.exposition()
     for stage in ("prepare", "device", "finish"):
         assert f"pelton_{stage}_seconds_count 2.0" in text
+
+
+def test_b02_a_model_that_asks_to_exit_on_one_record_loses_only_that_record(rig_of: Rigs) -> None:
+    class Exiting:
+        def prepare(self, events: Any) -> torch.Tensor:
+            if any(event.x == 3.0 for event in events):
+                raise SystemExit(2)
+            return torch.tensor([event.x for event in events])
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            return inputs * 2
+
+        def finish(self, outputs: torch.Tensor) -> torch.Tensor:
+            return outputs
+
+    rig = rig_of(Exiting(), max_size=8)
+    scores = rig.scorer.score(rig.numbers(1.0, 2.0, 3.0, 4.0))
+    assert [scores[0], scores[1], scores[3]] == [2.0, 4.0, 8.0]
+    assert (scores[2].code, scores[2].exception) == (Code.MODEL_ERROR, "SystemExit")

@@ -85,3 +85,22 @@ def test_what_the_client_refuses_at_once_is_a_report_and_not_an_exception(rig: M
     message = make_message(b"x")
     road.dead_letters.produce(channel.producer, message, BAD, lambda error, _: reports.append(error.name()))
     assert reports == ["_FATAL"]
+
+
+@pytest.mark.parametrize(
+    ("key", "headers"), [(b"k" * 30_000, None), (b"k", [("h", b"v" * 30_000)]), (b"k" * 30_000, [("h", b"v" * 30_000)])]
+)
+@pytest.mark.parametrize("at", ["producer", "topic"])
+def test_b28_a_key_or_headers_that_do_not_fit_are_cut_as_well(rig: MAKE, at: str, key: bytes, headers: Any) -> None:
+    """One record that fits nowhere must not end the worker again and again: a stump of it tells where it was."""
+    road = rig(config={"message.max.bytes": 10_000} if at == "producer" else {})
+    if at == "topic":
+        road.kafka.max_bytes["dead"] = 10_000
+    (dead,), reports = bury(road, make_message(b"not json" * 4_000, key, partition=3, offset=12, headers=headers))
+    assert (dead.key(), dead.value()) == (key[:256], (b"not json" * 4_000)[:256])
+    names = dict(dead.headers())
+    assert "h" not in names
+    assert names["__connect.errors.partition"] == b"3"
+    assert names["__connect.errors.offset"] == b"12"
+    assert names["__connect.errors.exception.message"].startswith(b"(key, value and headers cut) ")
+    assert reports == [None]

@@ -109,15 +109,24 @@ def test_b08_every_broken_gap_is_answered_by_one_resend_of_all_that_waits(rig: M
     assert len(road.kafka.producers) == 2
 
 
-def test_b08_a_producer_that_fails_for_good_is_replaced_once_and_nothing_is_lost(rig: MAKE, records: MAKE) -> None:
+OUT_OF_ORDER = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "out of order", fatal=True)
+
+
+def test_b08_a_producer_that_fails_for_good_is_replaced_and_nothing_is_lost(rig: MAKE, records: MAKE) -> None:
     road = rig()
-    fatal = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "out of order", fatal=True)
     road.sink.write(records([0, 1]), [0.0, 1.0])
-    road.kafka.producers[0].break_down(fatal)
+    road.kafka.producers[0].break_down(OUT_OF_ORDER)
     assert [block.records.offsets for block in road.settle()] == [[0, 1]]
     assert road.scores == [(0, 0.0), (1, 1.0)]
-    road.sink.write(records([2]), [2.0])
-    road.kafka.producers[1].break_down(fatal)
+    assert len(road.kafka.producers) == 2
+
+
+def test_b08_a_producer_whose_replacement_fails_as_well_ends_the_worker(rig: MAKE, records: MAKE) -> None:
+    road = rig()
+    road.sink.write(records([0, 1]), [0.0, 1.0])
+    road.kafka.producers[0].break_down(OUT_OF_ORDER)
+    assert road.sink.settled() == []
+    road.kafka.producers[1].break_down(OUT_OF_ORDER)
     with pytest.raises(KafkaFailure, match="out of order"):
         road.settle()
     assert len(road.kafka.producers) == 2
@@ -140,8 +149,7 @@ def test_b08_a_passing_error_of_the_connection_is_no_failure(rig: MAKE, records:
     assert len(road.settle()) == 1
 
 
-def test_after_a_calm_time_deliveries_are_fast_again(rig: MAKE, records: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pelton.producers.sink.CALM_S", 0.0)
+def test_once_the_doubt_is_settled_deliveries_are_fast_again(rig: MAKE, records: MAKE) -> None:
     road = rig()
     road.kafka.refuse = refusing(INVALID, 0)
     road.sink.write(records([0, 1]), [0.0, 1.0])

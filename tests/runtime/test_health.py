@@ -127,3 +127,10 @@ def test_b05_not_live_only_when_replacing_did_not_help() -> None:
     assert live([replace(hung, unkillable=True)]).reasons == (
         "worker 1: the poll loop has not come round for 301 s, and it cannot be killed",
     )
+
+
+def test_b05_a_frozen_worker_is_not_ready_long_before_it_counts_as_hanging() -> None:
+    frozen = in_state("ready", poll_beat_s=NOW_S - 12)
+    assert hang(frozen, NOW_S, STALL_S) == ""
+    assert is_ready(frozen) == ("worker 1 is ready, and its poll loop has been silent for 12 s",)
+    assert is_ready(in_state("ready", poll_beat_s=NOW_S - 9)) == ()

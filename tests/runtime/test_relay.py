@@ -183,7 +183,13 @@ def test_b10_a_drain_finishes_the_batch_in_hand_and_leaves_the_rest(
     with running(walk) as run:
         assert gate.inside.wait(20)
         run.end()
-        threading.Timer(0.0, gate.open).start()
+        close = walk.loop.batcher.close
+
+        def close_and_open() -> None:
+            close()
+            gate.open()
+
+        monkeypatch.setattr(walk.loop.batcher, "close", close_and_open)
         assert run.drain() is True
     assert walk.scores == {0: [(n, 2.0 * n) for n in range(32)]}
     assert walk.committed() == 32

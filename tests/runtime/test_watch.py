@@ -228,3 +228,22 @@ def test_metrics_show_what_waits_and_what_is_on_its_way(look: MAKE) -> None:
     assert "pelton_queue_records 1.0" in text
     assert "pelton_queue_bytes 8.0" in text
     assert "pelton_in_flight_deliveries 2.0" in text
+
+
+def test_a_worker_whose_only_topic_is_gone_is_not_ready(look: MAKE) -> None:
+    seen = look()
+    seen.walk.loop.source.joined = True
+    seen.walk.loop.source.problems["in"] = "unknown topic"
+    seen.watch.status()
+    assert seen.told[-1] == ("joining", "in: unknown topic")
+
+
+def test_a_partition_that_cannot_be_read_for_want_of_an_offset_blocks(look: MAKE) -> None:
+    seen = look()
+    source = seen.walk.loop.source
+    source.joined = True
+    source.assignment.assign([("in", 0)])
+    seen.watch.status()
+    source.problems["in"] = source.unreadable["in"] = "no offset, and reset says error"
+    seen.watch.status()
+    assert [state for state, _ in seen.told][-2:] == ["ready", "blocked"]
