@@ -108,6 +108,10 @@ class Offsets:
         tracked = self._partitions.get(partition)
         return tracked.position if tracked else None
 
+    def committed_in(self, partition: Partition) -> int | None:
+        """Return what this member committed last of a partition, or None; from any thread."""
+        return self._committed.get(partition)
+
     def unfinished_in(self, partition: Partition) -> int:
         """Return the records of a partition that are polled and not safe yet; from any thread."""
         tracked = self._partitions.get(partition)

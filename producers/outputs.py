@@ -7,9 +7,14 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from pelton.producers.channel import Channel
+from pelton.schemas.codes import Code
 from pelton.schemas.identity import event_ids, event_times
 from pelton.schemas.records import Message, Records
+from pelton.schemas.rejection import Rejection
 from pelton.schemas.score import ScoreEncoder
+
+ENVELOPE_BYTES = 1_024
+"""What a message may have beside its value, before the client's own limit is near: key, headers, framing."""
 
 Header = tuple[str, str | bytes | None]
 Report = Callable[[KafkaError | None, Any], None]
@@ -26,6 +31,7 @@ class OutputRules:
     timestamp: str = "producer"
     tombstones: str = "skip"
     forward_headers: frozenset[str] = frozenset()
+    max_bytes: int = 1_000_000
     id_attribute: str | None = None
     time_attribute: str | None = None
 
@@ -66,7 +72,11 @@ class Outputs:
         """Return the values and the keys of a block's scores; a value may be a `Rejection` instead."""
         ids = event_ids(records, self.rules.id_attribute)
         times = event_times(records, self.rules.time_attribute)
-        return self._encoder.encode(records, ids, scores, times), self._keys(records, ids)
+        values = self._encoder.encode(records, ids, scores, times)
+        limit = self.rules.max_bytes - ENVELOPE_BYTES
+        if sum(map(_size, values)) > limit:
+            values = [_too_large(value, limit) if _size(value) > limit else value for value in values]
+        return values, self._keys(records, ids)
 
     def produce(
         self, channel: Channel, records: Records, values: list[bytes], keys: list[bytes | None], report: Report
@@ -163,6 +173,15 @@ class Outputs:
             )
         except KafkaException as error:
             report(error.args[0], NotTaken(self.rules.topic, value, key))
+
+
+def _size(value: bytes | Rejection) -> int:
+    return 0 if isinstance(value, Rejection) else len(value)
+
+
+def _too_large(value: bytes | Rejection, limit: int) -> Rejection:
+    reason = f"the score is {_size(value)} bytes, and the sink takes {limit} at most (message.max.bytes)"
+    return Rejection(Code.TOO_LARGE, reason, "produce", "ScoreTooLarge")
 
 
 def _readable_headers(message: Message) -> list[Header]:

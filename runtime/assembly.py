@@ -6,7 +6,7 @@ from pelton.consumers.assignment import Assignment
 from pelton.consumers.batcher import Batcher
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
-from pelton.kafka_clients import consumer_properties, max_in_flight, producer_properties
+from pelton.kafka_clients import consumer_properties, max_in_flight, max_score_bytes, producer_properties
 from pelton.loop import Loop
 from pelton.metrics import Metrics
 from pelton.models.package import ModelPackage
@@ -31,6 +31,7 @@ def assemble(
     *,
     index: int,
     sink_partitions: int,
+    sink_max_bytes: int | None,
     metrics: Metrics,
     progress: Progress,
 ) -> Loop:
@@ -38,10 +39,14 @@ def assemble(
     assignment = Assignment()
     codec = package.codec()
     stream, batch = settings.stream, settings.batch
-    properties = producer_properties(settings)
+    rules = _rules(settings, codec, sink_partitions, max_score_bytes(settings, sink_max_bytes))
+    properties = producer_properties(settings, sink_max_bytes)
     sink = Sink(
         properties,
-        Outputs(_rules(settings, codec, sink_partitions), ScoreEncoder(package.name, package.version_address)),
+        Outputs(
+            rules,
+            ScoreEncoder(package.name, package.version_address),
+        ),
         DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}"),
         max_in_flight=max_in_flight(settings, properties),
         max_in_flight_bytes=settings.queue.max_bytes,
@@ -65,7 +70,7 @@ def assemble(
     )
 
 
-def _rules(settings: Settings, codec: EventCodec, sink_partitions: int) -> OutputRules:
+def _rules(settings: Settings, codec: EventCodec, sink_partitions: int, max_bytes: int) -> OutputRules:
     stream = settings.stream
     return OutputRules(
         topic=stream.sink,
@@ -74,6 +79,7 @@ def _rules(settings: Settings, codec: EventCodec, sink_partitions: int) -> Outpu
         partition=stream.partition,
         timestamp=stream.timestamp,
         tombstones=stream.tombstones,
+        max_bytes=max_bytes,
         forward_headers=frozenset(stream.forward_headers),
         id_attribute=codec.id_attribute,
         time_attribute=codec.time_attribute,

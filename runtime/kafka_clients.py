@@ -56,14 +56,24 @@ def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
     return properties
 
 
-def producer_properties(settings: Settings) -> dict[str, Any]:
-    """Return the properties of a worker's producer: idempotent, acknowledged by all replicas."""
-    return {**_PRODUCER, **settings.kafka, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
+def producer_properties(settings: Settings, sink_max_bytes: int | None = None) -> dict[str, Any]:
+    """Return the properties of a worker's producer: idempotent, acknowledged by all replicas.
+
+    A broker refuses a whole batch of records beyond the topic's `max.message.bytes`, so batches stay below it.
+    """
+    batch_bytes = min(int(settings.kafka.get("batch.size", 1_000_000)), sink_max_bytes or 1_000_000)
+    promised = {"batch.size": batch_bytes, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
+    return {**_PRODUCER, **settings.kafka, **promised}
 
 
 def client_properties(settings: Settings) -> dict[str, Any]:
     """Return the properties of a client that only asks questions."""
     return {**settings.kafka, "logger": librdkafka_log}
+
+
+def max_score_bytes(settings: Settings, sink_max_bytes: int | None) -> int:
+    """Return the largest message of the sink: what the client sends at most, and what the topic takes."""
+    return min(int(settings.kafka.get("message.max.bytes", 1_000_000)), sink_max_bytes or 2**31)
 
 
 def max_in_flight(settings: Settings, properties: dict[str, Any]) -> int:

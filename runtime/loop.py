@@ -80,9 +80,11 @@ class Loop:
         """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
         started_s = self.progress.batch_started_s = time.monotonic()
         scores = self.scorer.score(scorable(batch))
+        scored_s = time.monotonic()
         for records, outcomes in join_outcomes(batch, scores):
             if self.source.assignment.owns(records):
                 self.sink.write(records, outcomes)
+        self.metrics.produce.observe(time.monotonic() - scored_s)
         finished_s = self.progress.batch_finished_s = time.monotonic()
         self.progress.batch_started_s = 0
         self.batcher.done()
@@ -92,6 +94,7 @@ class Loop:
         """Note the records whose outcomes have become safe at the broker."""
         for block in self.sink.settled():
             self.offsets.finished(block.records)
+            self.metrics.end_to_end.observe(time.monotonic() - block.records.arrived_s)
             self._count(block)
         self.progress.oldest_unfinished_s = self.offsets.oldest_unfinished_s()
 
@@ -102,8 +105,10 @@ class Loop:
             self._commits_refused = self.source.commits_refused
             self.offsets.commit_again()
         if offsets := self.offsets.committable():
+            started_s = time.monotonic()
             self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
             self.offsets.committed(offsets)
+            self.metrics.commit.observe(time.monotonic() - started_s)
 
     def _measure(self, batch: Batch, took_s: float) -> None:
         self.metrics.batches.labels(batch.closed_by).inc()

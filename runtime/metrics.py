@@ -99,7 +99,7 @@ class Metrics(_Table):
     commit: Annotated[Histogram, Row("pelton_commit_seconds", "One commit of offsets.", buckets=_SLOW)]
     end_to_end: Annotated[
         Histogram,
-        Row("pelton_end_to_end_seconds", "From poll to delivery, a batch's oldest record.", buckets=_SLOW),
+        Row("pelton_end_to_end_seconds", "From poll to delivery, a block of records at a time.", buckets=_SLOW),
     ]
     queue_records: Annotated[Gauge, Row("pelton_queue_records", "Records waiting for a batch.")]
     queue_bytes: Annotated[Gauge, Row("pelton_queue_bytes", "Bytes of the records waiting for a batch.")]

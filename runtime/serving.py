@@ -25,6 +25,7 @@ from pelton.relay import Relay
 from pelton.reports import Reporter, StatusReport
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
+from pelton.topics import max_message_bytes
 from pelton.watch import Watch
 
 log = structlog.get_logger(__name__)
@@ -94,6 +95,7 @@ class Serving:
                 self._scorer,
                 index=self._index,
                 sink_partitions=sink_partitions,
+                sink_max_bytes=max_message_bytes(dict(self._settings.kafka), self._settings.stream.sink),
                 metrics=self._metrics,
                 progress=self._progress,
             )

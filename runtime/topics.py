@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from pelton.deadline import Deadline
@@ -55,6 +55,18 @@ def create(
     while set(partitions) - set(describe(kafka, partitions, admin.deadline.remaining_s())):
         if admin.deadline.expired:
             raise BrokerUnavailable(f"the new topics did not appear within {timeout_s:g} s")
+
+
+def max_message_bytes(kafka: str | Mapping[str, Any], name: str, timeout_s: float = 5.0) -> int | None:
+    """Return the largest record batch a topic takes, in bytes, or None when the broker does not say (rights, time)."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    try:
+        admin = _Admin(kafka, timeout_s)
+        (future,) = admin.client.describe_configs([resource], request_timeout=timeout_s).values()
+        found = admin.result(future, unless=_MISSING)
+    except KafkaFailure:
+        return None
+    return int(found["max.message.bytes"].value) if found else None
 
 
 class _Admin:

@@ -54,7 +54,14 @@ class Watch:
             dead_letters=loop.totals.dead_letters,
             in_flight=loop.sink.in_flight,
             partitions=[
-                PartitionStatus(topic=topic, partition=number, lag=lag) for (topic, number), lag in lags.items()
+                PartitionStatus(
+                    topic=topic,
+                    partition=number,
+                    position=loop.source.positions.get((topic, number)),
+                    committed=loop.offsets.committed_in((topic, number)),
+                    lag=lag,
+                )
+                for (topic, number), lag in lags.items()
             ],
         )
 

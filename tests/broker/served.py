@@ -18,7 +18,7 @@ import yaml
 from pelton.deadline import Deadline
 
 T = TypeVar("T")
-PATIENCE_S = 25.0
+PATIENCE_S = 40.0
 COMMITS_S = 0.7
 """Within this time a worker commits more than once."""
 SERVE = [sys.executable, "-m", "pelton.cli", "serve", "--config"]

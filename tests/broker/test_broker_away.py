@@ -35,7 +35,7 @@ def reason(served: Served) -> str:
     return " ".join(served.health("ready")[1])
 
 
-@pytest.mark.timeout(120, func_only=True)
+@pytest.mark.timeout(180, func_only=True)
 def test_b40_b46_b10_broker_away_at_the_start_in_the_middle_and_at_the_end(
     own_kafka: Callable[..., LocalKafka], serve: Serve
 ) -> None:

@@ -79,6 +79,7 @@ class Road:
             Scorer(self.model, loaded, self.settings.batch.max_size, fixed_shape=False, metrics=metrics),
             index=0,
             sink_partitions=4,
+            sink_max_bytes=None,
             metrics=metrics,
             progress=Progress.null(),
         )
