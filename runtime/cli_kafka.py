@@ -82,13 +82,15 @@ def topics(
     brokers: Annotated[str, typer.Option(help="Bootstrap addresses.")] = f"127.0.0.1:{DEFAULT_PORT}",
 ) -> None:
     """Create topics and wait until they can be used; one that exists is left as it is."""
-    from pelton.topics import create  # noqa: PLC0415
+    from pelton.topics import create, describe  # noqa: PLC0415
 
     partitions = dict(map(_topic, wanted))
     with _clear_errors():
         create(brokers, partitions)
-    for name, count in partitions.items():
-        _out().print(f"{escape(name)} {count} partition{'s' if count > 1 else ''}", highlight=False)
+        found = describe(brokers, partitions)
+    for name, count in found.items():
+        asked = "" if count == partitions[name] else f", left as it is ({partitions[name]} asked for)"
+        _out().print(f"{escape(name)} has {count} partition{'s' if count > 1 else ''}{asked}", highlight=False)
 
 
 def _topic(text: str) -> tuple[str, int]:

@@ -173,3 +173,5 @@ def test_topics_are_created_with_the_partitions_asked_for(
     assert done.returncode == 0, done.stderr
     found = kafka_admin.list_topics(timeout=10).topics
     assert [len(found[name].partitions) for name in names] == [3, 1]
+    again = pelton("kafka", "topics", f"{names[0]}:8", "--brokers", brokers, cwd=tmp_path)
+    assert again.stdout == f"{names[0]} has 3 partitions, left as it is (8 asked for)\n"
