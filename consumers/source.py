@@ -26,7 +26,7 @@ class Source:
     """A group member that brings records as columns, one block a partition, and never stops polling.
 
     One thread at a time. `poll` waits for the first record and takes along what has been fetched by then:
-    a call for many records would wait for all of them, or its whole time-out (failures.md, B09).
+    a call for many records would wait for all of them, or its whole time-out (see DESIGN.md, "Non-obvious").
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The connection that scores leave by, in one of two manners."""
+"""The connection that scores leave by, in one of three manners."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -36,7 +36,7 @@ _PROPERTIES: dict[Manner, dict[str, Any]] = {
 
 
 class Channel:
-    """An idempotent producer that can be replaced by one of the other manner."""
+    """An idempotent producer that can be replaced by one of another manner."""
 
     def __init__(
         self,

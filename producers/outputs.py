@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import length_hint
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -74,8 +75,11 @@ class Outputs:
         times = event_times(records, self.rules.time_attribute)
         values = self._encoder.encode(records, ids, scores, times)
         limit = self.rules.max_bytes - ENVELOPE_BYTES
-        if sum(map(_size, values)) > limit:
-            values = [_too_large(value, limit) if _size(value) > limit else value for value in values]
+        # A `Rejection` has no length, and counts as none.
+        if sum(map(length_hint, values)) > limit:
+            values = [
+                _too_large(length_hint(value), limit) if length_hint(value) > limit else value for value in values
+            ]
         return values, self._keys(records, ids)
 
     def produce(
@@ -175,12 +179,8 @@ class Outputs:
             report(error.args[0], NotTaken(self.rules.topic, value, key))
 
 
-def _size(value: bytes | Rejection) -> int:
-    return 0 if isinstance(value, Rejection) else len(value)
-
-
-def _too_large(value: bytes | Rejection, limit: int) -> Rejection:
-    reason = f"the score is {_size(value)} bytes, and the sink takes {limit} at most (message.max.bytes)"
+def _too_large(n_bytes: int, limit: int) -> Rejection:
+    reason = f"the score is {n_bytes} bytes, and the sink takes {limit} at most (message.max.bytes)"
     return Rejection(Code.TOO_LARGE, reason, "produce", "ScoreTooLarge")
 
 

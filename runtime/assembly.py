@@ -36,17 +36,13 @@ def assemble(
     progress: Progress,
 ) -> Loop:
     """Build the loop of one worker around a warm scorer; opens the connections, joins nothing yet."""
-    assignment = Assignment()
     codec = package.codec()
-    stream, batch = settings.stream, settings.batch
+    stream = settings.stream
     rules = _rules(settings, codec, sink_partitions, max_score_bytes(settings, sink_max_bytes))
     properties = producer_properties(settings, sink_max_bytes)
     sink = Sink(
         properties,
-        Outputs(
-            rules,
-            ScoreEncoder(package.name, package.version_address),
-        ),
+        Outputs(rules, ScoreEncoder(package.name, package.version_address)),
         DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}"),
         max_in_flight=max_in_flight(settings, properties),
         max_in_flight_bytes=settings.queue.max_bytes,
@@ -54,8 +50,8 @@ def assemble(
     source = Source(
         consumer_properties(settings, index),
         list(stream.topics),
-        assignment,
-        max_records=max(POLL_RECORDS, batch.max_size),
+        Assignment(),
+        max_records=max(POLL_RECORDS, settings.batch.max_size),
     )
     return Loop(
         source=source,

@@ -84,19 +84,6 @@ NO_OFFSET = KafkaError._NO_OFFSET
 # How a consumer learns that it is dead: fenced, for one. It is never told more than once.
 FATAL = KafkaError._FATAL
 
-# Commits are refused with these while a group changes hands: the work is dropped, the consumer goes on.
-REBALANCE_CODES = frozenset(
-    {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.REBALANCE_IN_PROGRESS,
-        KafkaError.STALE_MEMBER_EPOCH,
-        KafkaError.FENCED_MEMBER_EPOCH,
-        KafkaError._ASSIGNMENT_LOST,
-        KafkaError._STATE,
-    }
-)
-
 
 def failure(error: KafkaError | KafkaException) -> KafkaFailure:
     """Return our error for one of librdkafka's; what is in no list is a `DeliveryFailed` or a plain `KafkaFailure`."""

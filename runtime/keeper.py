@@ -14,14 +14,11 @@ from pelton.errors import SettingsError
 from pelton.health import WorkerView, hang
 from pelton.metrics import SupervisorMetrics
 from pelton.rates import Rates
-from pelton.reports import MetricsReport, Report, StateReport, StatusReport
+from pelton.reports import EXIT_SETTINGS, MetricsReport, Report, StateReport, StatusReport
 from pelton.states import WARM, WorkerState, may_follow
 from pelton.worker_process import WorkerProcess
 
 log = structlog.get_logger(__name__)
-
-EXIT_SETTINGS = 2
-"""Exit code of a process whose settings or model package cannot be used."""
 
 
 class Keeper:

@@ -84,8 +84,8 @@ class Loop:
         for records, outcomes in join_outcomes(batch, scores):
             if self.source.assignment.owns(records):
                 self.sink.write(records, outcomes)
-        self.metrics.produce.observe(time.monotonic() - scored_s)
         finished_s = self.progress.batch_finished_s = time.monotonic()
+        self.metrics.produce.observe(finished_s - scored_s)
         self.progress.batch_started_s = 0
         self.batcher.done()
         self._measure(batch, finished_s - started_s)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 import structlog
 
@@ -61,9 +62,7 @@ class Relay:
         self._ending = True
         self._loop.batcher.close()
         if self._baton.acquire(timeout=ACQUIT_S):
-            leaving = threading.Thread(target=self._loop.source.leave, name="leaving", daemon=True)
-            leaving.start()
-            leaving.join(LEAVE_S)
+            _ends_within(LEAVE_S, self._loop.source.leave)
 
     def drain(self, deadline: Deadline) -> bool:
         """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
@@ -75,11 +74,8 @@ class Relay:
         if not self._baton.acquire(timeout=max(POLL_S, finishing.remaining_s())):
             return False
         self._in_time = loop.sink.flush(finishing) and not self._walker.is_alive()
-        # Without a broker, a commit or a goodbye blocks for a whole session, and only a thread can be left behind.
-        leaving = threading.Thread(target=self._leave, name="leaving", daemon=True)
-        leaving.start()
-        leaving.join(deadline.remaining_s())
-        return self._in_time and not leaving.is_alive()
+        left = _ends_within(deadline.remaining_s(), self._leave)
+        return self._in_time and left
 
     def _leave(self) -> None:
         loop = self._loop
@@ -131,3 +127,14 @@ class Relay:
             self._slow.set()
         else:
             self._slow.clear()
+
+
+def _ends_within(seconds: float, leave: Callable[[], None]) -> bool:
+    """Run a goodbye to the broker; return whether it ended in time.
+
+    Without a broker, a commit or a goodbye blocks for a whole session, and only a thread can be left behind.
+    """
+    leaving = threading.Thread(target=leave, name="leaving", daemon=True)
+    leaving.start()
+    leaving.join(seconds)
+    return not leaving.is_alive()

@@ -19,8 +19,10 @@ from pelton.states import WorkerState, check_move
 log = structlog.get_logger(__name__)
 
 _PR_SET_PDEATHSIG = 1
-EXIT_ORPHANED = 3
-"""Exit code of a worker whose supervisor is gone."""
+EXIT_SETTINGS = 2
+"""Exit code of a process whose settings or model package cannot be used."""
+EXIT_FATAL = 3
+"""Exit code of a worker that failed, or whose supervisor is gone."""
 
 
 class StateReport(msgspec.Struct, tag_field="kind", tag="state", frozen=True):
@@ -187,4 +189,4 @@ def end_with_parent(report_fd: int) -> None:
 
 def _end_orphaned() -> None:
     """End at once: whatever is unfinished is uncommitted, so the next owner does it again."""
-    os._exit(EXIT_ORPHANED)
+    os._exit(EXIT_FATAL)

@@ -15,9 +15,10 @@ from pelton import health
 from pelton.care import Care
 from pelton.errors import SettingsError
 from pelton.health import Verdict, WorkerView
-from pelton.keeper import EXIT_SETTINGS, Keeper
+from pelton.keeper import Keeper
 from pelton.merged_metrics import MergedMetrics
 from pelton.metrics import SupervisorMetrics
+from pelton.reports import EXIT_SETTINGS
 from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
 from pelton.states import SupervisorState

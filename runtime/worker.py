@@ -13,14 +13,12 @@ import structlog
 from pelton.errors import KafkaFailure, PackageError, SettingsError, TopicMissing
 from pelton.logs import configure_logs
 from pelton.progress import Progress
-from pelton.reports import Reporter, end_with_parent
+from pelton.reports import EXIT_FATAL, EXIT_SETTINGS, Reporter, end_with_parent
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
 
 log = structlog.get_logger(__name__)
 
-EXIT_SETTINGS = 2
-EXIT_FATAL = 3
 LAST_WORDS_S = 0.3
 RETRY_S = (0.5, 1.0, 2.0, 5.0)
 
