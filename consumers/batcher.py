@@ -112,6 +112,15 @@ class Batcher:
         return self._queue[0] if self._queue else None
 
     @property
+    def wanted(self) -> int:
+        """How many records whoever polls should wait for: one to begin a batch, then all that it lacks to be full.
+
+        Where cost may close a batch earlier, each record has to be looked at as it comes.
+        """
+        lacking = self._max_size - self._n_records
+        return lacking if 0 < lacking < self._max_size and self._cost_limit is None else 1
+
+    @property
     def filled(self) -> float:
         """How much of the queue is taken, by records or by bytes; 1 and more is full."""
         return max(self._n_records / self._max_records, self._n_bytes / self._max_bytes)

@@ -42,7 +42,7 @@ class Intake:
         if self._flow is Flow.WAITING:
             self._batcher.wait_for_room(min(timeout_s, self._patience.remaining_s()))
             return []
-        return self._source.poll(timeout_s)
+        return self._source.poll(timeout_s, self._batcher.wanted)
 
     def _decide(self) -> None:
         if self._flow is Flow.PAUSED:

@@ -25,8 +25,8 @@ _origin = methodcaller("partition")
 class Source:
     """A group member that brings records as columns, one block a partition, and never stops polling.
 
-    One thread at a time. `poll` waits for the first record and takes along what has been fetched by then:
-    a call for many records would wait for all of them, or its whole time-out (see DESIGN.md, "Non-obvious").
+    One thread at a time. `poll` waits for as many records as a batch lacks and takes along what else has been fetched
+    by then: a call waits for all that it asks for, or its whole time-out (see DESIGN.md, "Non-obvious").
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Source:
         self._max_records = max_records
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
+        self._polled_s = time.monotonic()
         self._paused = False
         self._listener: RebalanceListener | None = None
         self._errors = ErrorLog("consumer")
@@ -63,20 +64,26 @@ class Source:
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def poll(self, timeout_s: float) -> list[Records]:
-        """Wait up to `timeout_s` for records and return them by partition, undecoded; serves rebalances and commits."""
+    def poll(self, timeout_s: float, wanted: int = 1) -> list[Records]:
+        """Wait up to `timeout_s` for `wanted` records and return by partition what came, undecoded.
+
+        Serves rebalances and the answers to commits on the way.
+        """
         if self._positions_due.expired:
             self._look_up_positions()
-        messages = self._consumer.consume(1, timeout_s)
-        if messages:
-            messages += self._consumer.consume(self._max_records - 1, 0)
-        # The second call may have served a rebalance: what the first one brought may be another member's by now.
-        return [block for block in self._columns(messages) if block.epoch >= 0]
+        # What is there already may have come as early as the last poll ended, and has waited since.
+        arrived_s = self._polled_s
+        messages = self._consumer.consume(self._max_records, 0)
+        if not messages:
+            messages = self._consumer.consume(wanted, timeout_s)
+            arrived_s = time.monotonic()
+        self._polled_s = time.monotonic()
+        # The call may have served a rebalance after it had found them: they may be another member's by now.
+        return [block for block in self._columns(messages, arrived_s) if block.epoch >= 0]
 
-    def _columns(self, messages: list[Message]) -> list[Records]:
+    def _columns(self, messages: list[Message], arrived_s: float) -> list[Records]:
         if any(message.error() for message in messages):
             messages = [message for message in messages if not self._is_error(message)]
-        arrived_s = time.monotonic()
         if len(self._topics) == 1:
             return [
                 self._block(self._topics[0], partition, own, arrived_s) for partition, own in _by_partition(messages)

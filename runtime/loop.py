@@ -57,6 +57,7 @@ class Loop:
         self.source, self.codec, self.batcher, self.scorer = source, codec, batcher, scorer
         self.sink, self.offsets, self.metrics, self.progress = sink, offsets, metrics, progress
         self.totals = Totals()
+        self._log = log.bind()
         self.intake = Intake(source, batcher)
         self.trials = Trials(source.ledger, batcher, offsets, poison_starts)
         self._commit_due = Deadline.after(COMMIT_EVERY_S)
@@ -114,7 +115,7 @@ class Loop:
         self.metrics.batches.labels(batch.closed_by).inc()
         self.metrics.batch_size.observe(batch.n_records)
         self.metrics.batch_wait.observe(batch.waited_s)
-        log.debug("batch_scored", records=batch.n_records, closed_by=batch.closed_by.value, took_s=round(took_s, 6))
+        self._log.debug("batch_scored", records=batch.n_records, closed_by=batch.closed_by.value, took_s=round(took_s, 6))
 
     def _count(self, block: Settled) -> None:
         buried = sum(block.refused.values())

@@ -37,7 +37,7 @@ class FakeConsumer:
         self._group = config.get("group.id", "")
         self._next: dict[Partition, int] = {}
         self._position: dict[Partition, int] = {}
-        self._script: list[tuple[int, Callable[[], None]]] = []
+        self._script: list[tuple[int, bool, Callable[[], None]]] = []
         self._errors: deque[Message] = deque()
         self._on_assign: OnRebalance | None = None
         self._on_revoke: OnRebalance | None = None
@@ -47,9 +47,9 @@ class FakeConsumer:
         """Let the group assign partitions to this member."""
         self._at(after, lambda: self._rebalance(self._on_assign, partitions, self._assign))
 
-    def revoke(self, *partitions: Partition, after: int = 0) -> None:
-        """Let the group take partitions away, in good order."""
-        self._at(after, lambda: self._rebalance(self._on_revoke, partitions, self._unassign))
+    def revoke(self, *partitions: Partition, after: int = 0, late: bool = False) -> None:
+        """Let the group take partitions away, in good order; `late` in the call, after it has found its messages."""
+        self._at(after, lambda: self._rebalance(self._on_revoke, partitions, self._unassign), late=late)
 
     def lose(self, *partitions: Partition, after: int = 0) -> None:
         """Let partitions be lost: the group has given them to somebody else already."""
@@ -75,12 +75,13 @@ class FakeConsumer:
         """Serve what the group has decided, then return what there is."""
         self._check_open()
         self.calls += 1
-        self._follow_script()
+        self._follow_script(late=False)
         messages = self._take(num_messages)
         if not messages and timeout:
             with self._kafka.changed:
                 self._kafka.changed.wait(self._kafka.patience_s)
             messages = self._take(num_messages)
+        self._follow_script(late=True)
         return messages
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool = True) -> list[Any] | None:
@@ -145,13 +146,13 @@ class FakeConsumer:
         self._rebalance(self._on_revoke, sorted(self._next), self._unassign)
         self.closed = True
 
-    def _at(self, after: int, what: Callable[[], None]) -> None:
-        self._script.append((self.calls + 1 + after, what))
+    def _at(self, after: int, what: Callable[[], None], *, late: bool = False) -> None:
+        self._script.append((self.calls + 1 + after, late, what))
 
-    def _follow_script(self) -> None:
-        due = [what for call, what in self._script if call <= self.calls]
-        self._script = [(call, what) for call, what in self._script if call > self.calls]
-        for what in due:
+    def _follow_script(self, *, late: bool) -> None:
+        due = [step for step in self._script if step[0] <= self.calls and step[1] == late]
+        self._script = [step for step in self._script if step not in due]
+        for _, _, what in due:
             what()
 
     def _rebalance(self, told: OnRebalance | None, partitions: Any, change: Callable[[Any], None]) -> None:

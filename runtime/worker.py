@@ -92,6 +92,15 @@ class Worker:
         return found[stream.sink]
 
 
+def _limit_threads(n: int) -> None:
+    """Have every thread compute with `n` threads at most; works only before torch is imported.
+
+    OpenMP keeps the number by thread: `torch.set_num_threads` in this one says nothing to the one that scores, whose
+    every product would wait for a helper on a core that others need (see DESIGN.md, "Non-obvious").
+    """
+    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(n)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one worker with what its supervisor hands down: settings, report pipe, progress memory, index."""
     parser = argparse.ArgumentParser(prog="pelton.worker", description=__doc__)
@@ -102,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with os.fdopen(given.settings_fd) as file:
         settings = Settings.from_json(file.read())
     configure_logs(settings.log.level, settings.log.format, worker=given.index)
+    _limit_threads(settings.threads)
     reporter = Reporter(given.report_fd)
     worker = Worker(settings, reporter, Progress.attach(given.progress_fd), given.index)
 

@@ -41,6 +41,21 @@ def test_b09_a_backlog_makes_full_batches(block: MAKE, clock: Any) -> None:
     assert (batcher.n_records, batcher.n_bytes) == (0, 0)
 
 
+def test_one_record_is_wanted_to_begin_a_batch_and_then_all_that_it_lacks(block: MAKE, clock: Any) -> None:
+    batcher = make_batcher()
+    wanted = [batcher.wanted]
+    for n in (1, 60, 39, 50):
+        batcher.put(block(range(n)))
+        wanted.append(batcher.wanted)
+    assert wanted == [1, 99, 39, 1, 1]
+
+
+def test_b24_where_cost_closes_a_batch_each_record_is_looked_at_as_it_comes(block: MAKE, clock: Any) -> None:
+    batcher = cost_batcher(50)
+    batcher.put(block(range(1)))
+    assert batcher.wanted == 1
+
+
 @pytest.mark.parametrize(("wait_s", "expected"), [(0.97, 10), (0.05, 1)])
 def test_b09_a_steady_drip_makes_one_batch_per_wait(block: MAKE, clock: Any, wait_s: float, expected: int) -> None:
     """Ten records a second: the first waits its full time, and takes along all that came meanwhile."""

@@ -53,6 +53,22 @@ def test_records_flow_while_there_is_room(road: Road) -> None:
     assert road.intake.flow is Flow.FLOWING
 
 
+def test_a_poll_waits_for_all_that_the_batch_lacks(kafka: FakeKafka, member: MAKE, clock: Any) -> None:
+    road = Road(kafka, member)
+    kafka.write("in", b"0")
+    asked: list[tuple[int, float]] = []
+    consume = road.member.consumer.consume
+
+    def noted(num_messages: int, timeout: float) -> list[Any]:
+        asked.append((num_messages, timeout))
+        return consume(num_messages, timeout)
+
+    road.member.consumer.consume = noted
+    road.turn()
+    road.turn()
+    assert asked == [(5, 0), (5, 0), (4, 0)]
+
+
 def test_b30_a_full_queue_is_waited_for_before_anything_is_paused(road: Road, clock: Any) -> None:
     """A pause throws away what was fetched ahead."""
     for _ in range(10):
@@ -85,7 +101,7 @@ def test_b01_b30_a_queue_that_stays_full_is_paused_and_polling_goes_on(road: Roa
     calls = road.member.consumer.calls
     assert [road.turn() for _ in range(20)] == [[]] * 20
     assert (road.intake.flow, road.paused) == (Flow.PAUSED, True)
-    assert road.member.consumer.calls == calls + 20
+    assert road.member.consumer.calls >= calls + 20
 
 
 def test_b30_paused_partitions_flow_again_when_half_of_the_queue_is_free(road: Road, clock: Any) -> None:

@@ -68,16 +68,30 @@ def test_runs_of_a_partition_are_joined_in_order(kafka: FakeKafka) -> None:
     assert [(block.partition, block.offsets) for block in source.poll(0)] == [(0, [0, 1, 2]), (1, [0, 1, 2])]
 
 
-def test_b09_a_poll_waits_for_one_record_and_takes_along_what_is_there(kafka: FakeKafka) -> None:
+def test_b09_a_poll_takes_what_is_there_and_else_waits_for_what_is_wanted(kafka: FakeKafka) -> None:
     """The client's call for many records waits for all of them, or its whole time-out."""
     client, assignment = Interleaved(kafka), Assignment()
     assignment.assign([at(0), at(1)])
     source = Source({}, ["in"], assignment, max_records=512, make_consumer=lambda _: client)
     source._positions_due = type(source._positions_due).after(1e9)
     source.poll(0.7)
-    assert client.asked == [(1, 0.7), (511, 0)]
+    assert client.asked == [(512, 0)]
     assert source.poll(0.7) == []
-    assert client.asked[2:] == [(1, 0.7)]
+    assert source.poll(0.3, wanted=5) == []
+    assert client.asked[1:] == [(512, 0), (1, 0.7), (512, 0), (5, 0.3)]
+
+
+def test_what_has_waited_for_a_poll_is_dated_back_to_the_end_of_the_last_one(
+    kafka: FakeKafka, member: MAKE, clock: Any
+) -> None:
+    one = member(kafka)
+    assert one.poll() == []
+    ended_s, clock.now_s = clock.now_s, clock.now_s + 0.25
+    fill(kafka, "in", 0, 2)
+    assert [block.arrived_s for block in one.source.poll(0)] == [ended_s]
+    clock.now_s += 0.5
+    fill(kafka, "in", 0, 1)
+    assert [block.arrived_s for block in one.source.poll(0)] == [ended_s + 0.25]
 
 
 def test_a_poll_brings_no_more_than_was_asked_for(kafka: FakeKafka, member: MAKE) -> None:
@@ -95,7 +109,7 @@ def test_b09_errors_in_the_list_are_no_records(kafka: FakeKafka, member: MAKE) -
     fill(kafka, "in", 0, 2)
     one = member(kafka, topics=["in", "also"])
     one.consumer.fail(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    one.consumer.fail(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "Broker: Unknown topic"), "also", after=1)
+    one.consumer.fail(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "Broker: Unknown topic"), "also")
     assert one.poll() == [(0, [0, 1])]
     assert one.source.problems == {"also": "Broker: Unknown topic"}
 
@@ -181,12 +195,12 @@ def test_the_new_group_protocol_is_cooperative_too(manual_kafka: FakeKafka, memb
 def test_b07_records_polled_just_before_their_partition_left_belong_to_nobody(
     manual_kafka: FakeKafka, member: MAKE
 ) -> None:
-    """The second call of a poll may serve the rebalance: nobody would ever finish what the first one brought."""
+    """The call may serve the rebalance after it has found them: nobody would ever finish those."""
     for n in (0, 1):
         fill(manual_kafka, "in", n, 2)
     one = member(manual_kafka)
     one.consumer.give(at(0), at(1))
-    one.consumer.revoke(at(0), after=1)
+    one.consumer.revoke(at(0), late=True)
     assert one.poll() == [(1, [0, 1])]
 
 

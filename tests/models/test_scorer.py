@@ -217,6 +217,18 @@ def test_b12_inputs_beyond_the_models_dtype_are_rejected_alone(rig: Rigs) -> Non
     assert doubler.model.batches == [4, 2]
 
 
+@pytest.mark.parametrize(("dtype", "value"), [(torch.float32, 3e38), (torch.float16, 6e4), (torch.bfloat16, 3e38)])
+def test_b12_finite_numbers_whose_sum_is_not_are_no_fault(rig_of: Rigs, dtype: torch.dtype, value: float) -> None:
+    """One sum clears a batch that holds nothing but numbers; where it overflows, each of them is looked at."""
+    rig = rig_of(Finisher(lambda y: [float(row) for row in torch.isfinite(y)]))
+    rig.model.forward = lambda inputs: inputs
+    rig.model.prepare = lambda events: torch.tensor([event.x for event in events], dtype=torch.float64).to(dtype)
+    assert rig.score(*[{"x": value}] * 4) == [1.0] * 4
+    bad = rig.score(*[{"x": value}] * 3, {"x": 1e39}, {"x": -1e39})
+    assert bad[:3] == [1.0] * 3
+    assert [outcome.code for outcome in bad[3:]] == [Code.NOT_FINITE] * 2
+
+
 def test_b12_a_batch_of_nothing_but_bad_inputs_never_reaches_the_device(rig: Rigs) -> None:
     doubler = rig("doubler")
     outcomes = doubler.score({"x": 1e39}, {"x": 1e40})

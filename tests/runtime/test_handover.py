@@ -220,7 +220,7 @@ def test_b07_records_polled_just_before_a_revoke_leave_nothing_unfinished(road: 
     for partition in (0, 1):
         walk.write(1, partition=partition)
     walk.consumer.give(at(0), at(1))
-    walk.consumer.revoke(at(0), after=1)
+    walk.consumer.revoke(at(0), late=True)
     walk.walk()
     assert walk.loop.progress.oldest_unfinished_s == 0
     assert walk.loop.batcher.n_records == 0

@@ -47,6 +47,13 @@ class Script:
         return answer
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets what a worker writes into its environment end with the test."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "7")
+
+
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     made = Script()
@@ -234,7 +241,10 @@ def test_a_process_takes_what_it_is_handed_and_reports_to_the_end(
 ) -> None:
     above = parent()
     script.serve_returns, script.serve_raises = returns, raises
+    threads: list[str] = []
+    script.on_serve = lambda _: threads.append(os.environ["OMP_NUM_THREADS"])
     assert main(above.arguments) == code
+    assert threads == ["1"]
     assert script.settings == SETTINGS
     assert script.served == [(3, 1)]
     states = [report["state"] for report in above.reports()]
