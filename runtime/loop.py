@@ -115,7 +115,7 @@ class Loop:
         self.metrics.batches.labels(batch.closed_by).inc()
         self.metrics.batch_size.observe(batch.n_records)
         self.metrics.batch_wait.observe(batch.waited_s)
-        self._log.debug("batch_scored", records=batch.n_records, closed_by=batch.closed_by.value, took_s=round(took_s, 6))
+        self._log.debug("batch_scored", records=batch.n_records, closed_by=batch.closed_by.value, took_s=took_s)
 
     def _count(self, block: Settled) -> None:
         buried = sum(block.refused.values())
