@@ -37,7 +37,8 @@ class Batcher:
         self._room = threading.Condition(self._lock)
         self._finished = threading.Condition(self._lock)
         self._queue: deque[Records] = deque()
-        self._n_records = self._n_bytes = 0
+        self.n_records = self.n_bytes = 0
+        """Records waiting, and the bytes of their keys and values; to be read only."""
         self._n_taken = self._n_done = 0
         self._closed = False
         self._allowed: int | None = None
@@ -46,8 +47,8 @@ class Batcher:
         """Queue what one poll brought of one partition; never blocks."""
         with self._lock:
             self._queue.append(records)
-            self._n_records += len(records)
-            self._n_bytes += records.n_bytes
+            self.n_records += len(records)
+            self.n_bytes += records.n_bytes
 
     def take(self) -> Batch | None:
         """Return the next batch if one is due, else None; `done` must follow once it is finished."""
@@ -82,13 +83,13 @@ class Batcher:
     def drop(self, gone: Callable[[Records], bool]) -> int:
         """Forget queued records for which `gone` holds, and return how many there were."""
         with self._lock:
-            before, head = self._n_records, self.head
+            before, head = self.n_records, self.head
             self._queue = deque(records for records in self._queue if not gone(records))
             if self._allowed and self.head is not head:
                 self._allowed = 0
             self._recount()
             self._room.notify_all()
-            return before - self._n_records
+            return before - self.n_records
 
     def hold(self, *, held: bool) -> None:
         """Give out nothing from now on but what is admitted by number; or end that."""
@@ -117,28 +118,18 @@ class Batcher:
 
         Where cost may close a batch earlier, each record has to be looked at as it comes.
         """
-        lacking = self._max_size - self._n_records
+        lacking = self._max_size - self.n_records
         return lacking if 0 < lacking < self._max_size and self._cost_limit is None else 1
 
     @property
     def filled(self) -> float:
         """How much of the queue is taken, by records or by bytes; 1 and more is full."""
-        return max(self._n_records / self._max_records, self._n_bytes / self._max_bytes)
-
-    @property
-    def n_records(self) -> int:
-        """Records waiting."""
-        return self._n_records
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of record values waiting."""
-        return self._n_bytes
+        return max(self.n_records / self._max_records, self.n_bytes / self._max_bytes)
 
     def _due_in_s(self) -> float:
         if self._allowed is not None:
             return 0.0 if self._allowed and self._queue else math.inf
-        if self._n_records >= self._max_size or self._costs_enough():
+        if self.n_records >= self._max_size or self._costs_enough():
             return 0.0
         if not self._queue:
             return math.inf
@@ -198,8 +189,8 @@ class Batcher:
 
     def _recount(self, taken: list[Records] | None = None) -> None:
         if taken is None:
-            self._n_records = sum(map(len, self._queue))
-            self._n_bytes = sum(records.n_bytes for records in self._queue)
+            self.n_records = sum(map(len, self._queue))
+            self.n_bytes = sum(records.n_bytes for records in self._queue)
         else:
-            self._n_records -= sum(map(len, taken))
-            self._n_bytes -= sum(records.n_bytes for records in taken)
+            self.n_records -= sum(map(len, taken))
+            self.n_bytes -= sum(records.n_bytes for records in taken)

@@ -37,13 +37,25 @@ class Ledger:
 
         Raises KafkaFailure when the broker refuses or does not answer in time.
         """
+        found = self._committed(partitions, timeout_s)
+        return {(at.topic, at.partition): at.metadata or "" for at in found}
+
+    def offsets(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
+        """Return the committed offsets, without those that have none; waits for transactions that are pending.
+
+        Raises KafkaFailure when the broker refuses or does not answer in time.
+        """
+        found = self._committed(partitions, timeout_s)
+        return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def _committed(self, partitions: Iterable[Partition], timeout_s: float) -> list[TopicPartition]:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]
         try:
             found = self._consumer.committed(wanted, timeout=timeout_s)
             _check(found)
         except KafkaException as error:
             raise failure(error) from error
-        return {(at.topic, at.partition): at.metadata or "" for at in found}
+        return found
 
     def end_seen(self, partition: Partition) -> int | None:
         """Return the end of a partition as of the last fetch from it, or None before the first; asks nobody."""

@@ -1,15 +1,14 @@
 """Events in: one member of a consumer group, polled for columns of records."""
 
 import time
-from collections.abc import Callable, Iterable
-from itertools import groupby
-from operator import methodcaller
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
+from pelton.consumers.columns import in_columns
 from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
 from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure
@@ -18,8 +17,6 @@ from pelton.schemas.records import Records
 log = structlog.get_logger(__name__)
 
 POSITIONS_EVERY_S = 0.5
-
-_origin = methodcaller("partition")
 
 
 class Source:
@@ -36,6 +33,7 @@ class Source:
         assignment: Assignment,
         *,
         max_records: int,
+        transactional: bool = False,
         make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
         self.assignment = assignment
@@ -43,8 +41,10 @@ class Source:
         self.problems: dict[str, str] = {}
         self.unreadable: dict[str, str] = {}
         self.commits_refused = 0
+        self.member: Any = None
+        """The group metadata to commit with; None while the group does not know this member."""
         self._topics = topics
-        self._max_records = max_records
+        self._max_records, self._transactional = max_records, transactional
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
         self._polled_s = time.monotonic()
@@ -79,35 +79,8 @@ class Source:
             arrived_s = time.monotonic()
         self._polled_s = time.monotonic()
         # The call may have served a rebalance after it had found them: they may be another member's by now.
-        return [block for block in self._columns(messages, arrived_s) if block.epoch >= 0]
-
-    def _columns(self, messages: list[Message], arrived_s: float) -> list[Records]:
-        if any(message.error() for message in messages):
-            messages = [message for message in messages if not self._is_error(message)]
-        if len(self._topics) == 1:
-            return [
-                self._block(self._topics[0], partition, own, arrived_s) for partition, own in _by_partition(messages)
-            ]
-        topics: dict[str, list[Message]] = {}
-        for message in messages:
-            topics.setdefault(str(message.topic()), []).append(message)
-        return [
-            self._block(topic, partition, own, arrived_s)
-            for topic, of_topic in topics.items()
-            for partition, own in _by_partition(of_topic)
-        ]
-
-    def _block(self, topic: str, partition: int, messages: list[Message], arrived_s: float) -> Records:
-        return Records(
-            topic=topic,
-            partition=partition,
-            epoch=self.assignment.epoch((topic, partition)),
-            messages=messages,
-            offsets=[message.offset() for message in messages],  # type: ignore[misc]  # a polled record has one
-            events=[],
-            n_bytes=sum([len(message) + len(message.key() or b"") for message in messages]),
-            arrived_s=arrived_s,
-        )
+        blocks = in_columns(self._sound(messages), self._topics, self.assignment, arrived_s)
+        return [block for block in blocks if block.epoch >= 0]
 
     def pause(self) -> None:
         """Fetch nothing for now, but keep polling."""
@@ -131,9 +104,25 @@ class Source:
     def _look_up_positions(self) -> None:
         """Note where the consumer stands; other threads read it, since they must not call the consumer."""
         self._positions_due = Deadline.after(POSITIONS_EVERY_S)
+        self._note_member()
         owned = [TopicPartition(topic, number) for topic, number in self.assignment.partitions]
         found = self._consumer.position(owned) if owned else []
         self.positions = {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def _note_member(self) -> None:
+        """Take the group metadata while what we know of the assignment is what the group knows.
+
+        A member that was given up has no id, and metadata without one would be taken from anybody: so the id is
+        looked at after the metadata. `Transaction` may commit with it from another thread.
+        """
+        if self._transactional:
+            member = self._consumer.consumer_group_metadata()
+            self.member = member if self._consumer.memberid() else None
+
+    def _sound(self, messages: list[Message]) -> list[Message]:
+        if any(message.error() for message in messages):
+            return [message for message in messages if not self._is_error(message)]
+        return messages
 
     def _is_error(self, message: Message) -> bool:
         error = message.error()
@@ -162,6 +151,7 @@ class Source:
         else:
             consumer.assign(added)
         self.joined = True
+        self._note_member()
         partitions = _partitions(added)
         epoch = self.assignment.assign(partitions)
         for topic, _ in partitions:
@@ -174,6 +164,7 @@ class Source:
 
     def _on_revoke(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions = _partitions(gone)
+        self._note_member()
         if self._listener is not None:
             self._listener.on_revoked(partitions)
         self.assignment.revoke(partitions)
@@ -181,20 +172,11 @@ class Source:
 
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions = _partitions(gone)
+        self.member = None
         self.assignment.revoke(partitions)
         if self._listener is not None:
             self._listener.on_lost(partitions)
         log.warning("partitions_lost", partitions=partitions)
-
-
-def _by_partition(messages: list[Message]) -> Iterable[tuple[int, list[Message]]]:
-    blocks: dict[int, list[Message]] = {}
-    for partition, run in groupby(messages, _origin):
-        if partition in blocks:
-            blocks[partition] += run
-        else:
-            blocks[partition] = list(run)
-    return blocks.items()
 
 
 def _partitions(given: list[TopicPartition]) -> list[Partition]:

@@ -57,12 +57,15 @@ class Trials:
         return blocks
 
     def notes(self, positions: Mapping[Partition, int]) -> dict[Partition, str]:
-        """Return the metadata of commits at these positions; what they leave behind is watched no longer."""
-        notes = {at: self._watched[at].now.note(position) for at, position in positions.items() if at in self._watched}
-        for at, note in notes.items():
+        """Return the metadata of commits at these positions; from any thread."""
+        watched = ((at, self._watched.get(at), position) for at, position in positions.items())
+        return {at: found.now.note(position) for at, found, position in watched if found is not None}
+
+    def passed(self, positions: Mapping[Partition, int]) -> None:
+        """Note what was committed; a window that lies behind is watched no longer."""
+        for at, note in self.notes(positions).items():
             if not note and not self._watched[at].suspect:
                 del self._watched[at]
-        return notes
 
     def patience_s(self, timeout_s: float) -> float:
         """Return how long a poll may wait for records, given how long it would."""
@@ -182,4 +185,5 @@ class Trials:
             log.warning("mark_not_committed", partitions=list(positions), reason=str(error))
             return False
         self._offsets.committed(positions)
+        self.passed(positions)
         return True

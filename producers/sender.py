@@ -25,6 +25,12 @@ class Sender:
         self._on_report = on_report
         self.passes_tombstones = outputs.rules.tombstones == "pass"
 
+    def ticket(self, records: Records, outcomes: Sequence[Any]) -> Ticket:
+        """Return what follows a block to the broker and back."""
+        tombstones = count_tombstones(outcomes)
+        skipped = 0 if self.passes_tombstones else tombstones
+        return Ticket(records, outcomes, len(records) - skipped, tombstones)
+
     def send(self, ticket: Ticket) -> None:
         """Send what became of each record of a block."""
         records, outcomes = ticket.records, ticket.outcomes

@@ -6,22 +6,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
-from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, ErrorLog, failure
+from pelton.kafka_errors import RECORD_FAULTS, ErrorLog, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.faults import culprit, refusal
 from pelton.producers.outputs import Outputs
-from pelton.producers.sender import Sender, count_tombstones
-from pelton.producers.tickets import Settled, Ticket
-from pelton.producers.window import SLICE_S, Window
-from pelton.schemas.codes import Code
+from pelton.producers.sender import Sender
+from pelton.producers.tickets import Settled, Ticket, in_pieces
+from pelton.producers.window import SLICE_S, Window, WindowLimits
 from pelton.schemas.records import Records
-from pelton.schemas.rejection import Rejection
 
 log = structlog.get_logger(__name__)
 
@@ -34,14 +32,15 @@ class Sink:
     will not take becomes a dead letter, alone. Any other refusal then ends the worker with nothing committed.
     """
 
+    transactional = False
+
     def __init__(
         self,
         config: dict[str, Any],
         outputs: Outputs,
         dead_letters: DeadLetters,
         *,
-        max_in_flight: int,
-        max_in_flight_bytes: int = 64 * 2**20,
+        limits: WindowLimits,
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self._topic = outputs.rules.topic
@@ -53,7 +52,7 @@ class Sink:
         self._serving = threading.RLock()
         self._settled: deque[Settled] = deque()
         self._waiting: dict[Ticket, float] = {}
-        self._window = Window(max_in_flight, max_in_flight_bytes, self._serve)
+        self._window = Window(limits, self._serve)
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
         self._errors = ErrorLog("producer")
@@ -63,16 +62,11 @@ class Sink:
 
         Waits while too much is on its way already. Raises the error of an earlier delivery that failed for good.
         """
-        while len(records) > self._window.max_records:
-            head, records = records.split(self._window.max_records)
-            self._write(head, outcomes[: len(head)])
-            outcomes = outcomes[len(head) :]
-        self._write(records, outcomes)
+        for head, own in in_pieces(records, outcomes, self._window.max_records):
+            self._write(head, own)
 
     def _write(self, records: Records, outcomes: Sequence[Any]) -> None:
-        tombstones = count_tombstones(outcomes)
-        skipped = 0 if self._sender.passes_tombstones else tombstones
-        ticket = Ticket(records, outcomes, len(records) - skipped, tombstones)
+        ticket = self._sender.ticket(records, outcomes)
         self._window.enter(ticket.n_outputs, self._check)
         self._leave_doubt()
         with self._serving:
@@ -175,14 +169,7 @@ class Sink:
 
     def _set_aside(self, ticket: Ticket, error: KafkaError, refused: Any) -> None:
         """Make a dead letter of the record whose score, or passed tombstone, the broker will never take."""
-        value = refused.value()
-        if value is None:
-            message = ticket.tombstone_of(refused.key())
-        else:
-            message = ticket.message_of(msgspec.json.decode(value)["source"]["offset"])
-        code = Code.TOO_LARGE if error.code() in SIZE_FAULTS else Code.INVALID
-        reason = f"the sink refused the score of {len(value or b'')} bytes: {error.str()}"
-        self._sender.bury(ticket, message, Rejection(code, reason, "produce", error.name()))
+        self._sender.bury(ticket, culprit(ticket, refused), refusal(error, refused))
 
     def _on_error(self, error: KafkaError) -> None:
         self._errors.warn(error)

@@ -2,15 +2,24 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 SLICE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimits:
+    """How many outputs, and how many bytes of them, may be on their way at once."""
+
+    records: int
+    n_bytes: int = 64 * 2**20
 
 
 class Window:
     """A bound on outputs handed to librdkafka and not yet reported; full means back-pressure, never an error."""
 
-    def __init__(self, max_records: int, max_bytes: int, serve: Callable[[float], None]) -> None:
-        self.max_records, self._max_bytes = max_records, max_bytes
+    def __init__(self, limits: WindowLimits, serve: Callable[[float], None]) -> None:
+        self.max_records, self._max_bytes = limits.records, limits.n_bytes
         self._serve = serve
         self._lock = threading.Lock()
         self._in_flight = self._n_bytes = 0

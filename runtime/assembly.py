@@ -1,20 +1,34 @@
 """How a worker's parts are put together."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from pelton.consumers.assignment import Assignment
+from confluent_kafka import Consumer
+
+from pelton.consumers.assignment import Assignment, Partition
 from pelton.consumers.batcher import Batcher
+from pelton.consumers.ledger import Ledger
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
-from pelton.kafka_clients import consumer_properties, max_in_flight, max_score_bytes, producer_properties
+from pelton.consumers.trials import Trials
+from pelton.kafka_clients import (
+    client_properties,
+    consumer_properties,
+    max_in_flight,
+    max_score_bytes,
+    producer_properties,
+)
 from pelton.loop import Loop
 from pelton.metrics import Metrics
 from pelton.models.package import ModelPackage
 from pelton.models.protocol import Model
 from pelton.models.scorer import Scorer
 from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.exact_sink import ExactSink
+from pelton.producers.membership import Membership
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
+from pelton.producers.window import WindowLimits
 from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 from pelton.schemas.score import ScoreEncoder
@@ -32,37 +46,57 @@ def assemble(
     index: int,
     sink_partitions: int,
     sink_max_bytes: int | None,
+    transactional_id: str | None = None,
     metrics: Metrics,
     progress: Progress,
 ) -> Loop:
     """Build the loop of one worker around a warm scorer; opens the connections, joins nothing yet."""
     codec = package.codec()
-    stream = settings.stream
+    stream, exactly_once = settings.stream, settings.delivery == "exactly-once"
     rules = _rules(settings, codec, sink_partitions, max_score_bytes(settings, sink_max_bytes))
-    properties = producer_properties(settings, sink_max_bytes)
-    sink = Sink(
-        properties,
-        Outputs(rules, ScoreEncoder(package.name, package.version_address)),
-        DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}"),
-        max_in_flight=max_in_flight(settings, properties),
-        max_in_flight_bytes=settings.queue.max_bytes,
-    )
+    properties = producer_properties(settings, sink_max_bytes, transactional_id)
     source = Source(
         consumer_properties(settings, index),
         list(stream.topics),
         Assignment(),
         max_records=max(POLL_RECORDS, settings.batch.max_size),
+        transactional=exactly_once,
     )
+    batcher, offsets = _batcher(settings, model), Offsets()
+    trials = Trials(source.ledger, batcher, offsets, settings.poison_starts)
+    limits = WindowLimits(max_in_flight(settings, properties), settings.queue.max_bytes)
+    outputs = Outputs(rules, ScoreEncoder(package.name, package.version_address))
+    dead_letters = DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}")
+    sink: Sink | ExactSink
+    if exactly_once:
+        membership = _membership(settings, source, trials)
+        sink = ExactSink(properties, outputs, dead_letters, membership, limits=limits, ended=metrics.ended)
+    else:
+        sink = Sink(properties, outputs, dead_letters, limits=limits)
     return Loop(
         source=source,
         codec=codec,
-        batcher=_batcher(settings, model),
+        batcher=batcher,
         scorer=scorer,
         sink=sink,
-        offsets=Offsets(),
+        offsets=offsets,
+        trials=trials,
         metrics=metrics,
         progress=progress,
-        poison_starts=settings.poison_starts,
+    )
+
+
+def _membership(settings: Settings, source: Source, trials: Trials) -> Membership:
+    def committed(partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
+        properties = {**client_properties(settings), "group.id": settings.stream.group}
+        consumer = Consumer({**properties, "isolation.level": "read_committed"})
+        try:
+            return Ledger(consumer).offsets(partitions, timeout_s)
+        finally:
+            consumer.close()
+
+    return Membership(
+        owns=source.assignment.owns, member=lambda: source.member, notes=trials.notes, committed=committed
     )
 
 

@@ -11,6 +11,8 @@
     │   ├── TopicMissing         a topic we need does not exist              (retriable)
     │   ├── AccessDenied         wrong credentials or missing rights         (retriable)
     │   ├── DeliveryFailed       a score could not be written
+    │   ├── TransactionAborted   a transaction could not be committed; its work is sent again (retriable)
+    │   ├── ProducerLost         a transactional producer is of no more use; a new one is
     │   └── Fenced               another process took this one's identity
     ├── LocalKafkaError          the Kafka on this machine could not be fetched, started or stopped
     ├── SourceFileError          a file to replay cannot be read
@@ -74,6 +76,21 @@ class AccessDenied(KafkaFailure):
 
 class DeliveryFailed(KafkaFailure):
     """A record could not be written, and not because of what is in it."""
+
+
+class TransactionAborted(KafkaFailure):
+    """A transaction could not be committed and has to be aborted; the same work can be sent again."""
+
+    retriable = True
+
+    def __init__(self, text: str, *, of_the_group: bool = False) -> None:
+        super().__init__(text)
+        self.of_the_group = of_the_group
+        """Whether only the group refused: its members have changed since the records were read."""
+
+
+class ProducerLost(KafkaFailure):
+    """A transactional producer is of no more use; another one has to do its work again."""
 
 
 class Fenced(KafkaFailure):

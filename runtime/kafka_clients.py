@@ -27,12 +27,14 @@ _PRODUCER = {
     "linger.ms": 1,
     # The Java client's choice for a key, so that a topic written by both keeps its keys together.
     "partitioner": "murmur2_random",
-    # Never give a score up for being old: what cannot be delivered holds the worker back instead.
-    "message.timeout.ms": 0,
     # The bound is the sink's own (queue.max_bytes), which waits where librdkafka's refuses.
     "queue.buffering.max.kbytes": 2_147_483_647,
     "socket.nagle.disable": True,
 }
+# Never give a score up for being old: what cannot be delivered holds the worker back instead.
+_PATIENT = {"message.timeout.ms": 0}
+# A message can be no older than its transaction; what times out is sent again in the next one.
+_TRANSACTIONAL = {"transaction.timeout.ms": 10_000}
 
 
 def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
@@ -56,14 +58,18 @@ def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
     return properties
 
 
-def producer_properties(settings: Settings, sink_max_bytes: int | None = None) -> dict[str, Any]:
-    """Return the properties of a worker's producer: idempotent, acknowledged by all replicas.
+def producer_properties(
+    settings: Settings, sink_max_bytes: int | None = None, transactional_id: str | None = None
+) -> dict[str, Any]:
+    """Return the properties of a worker's producer: idempotent, acknowledged by all replicas, transactional by an id.
 
     A broker refuses a whole batch of records beyond the topic's `max.message.bytes`, so batches stay below it.
     """
     batch_bytes = min(int(settings.kafka.get("batch.size", 1_000_000)), sink_max_bytes or 1_000_000)
     promised = {"batch.size": batch_bytes, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
-    return {**_PRODUCER, **settings.kafka, **promised}
+    if transactional_id is None:
+        return {**_PRODUCER, **_PATIENT, **settings.kafka, **promised}
+    return {**_PRODUCER, **_TRANSACTIONAL, **settings.kafka, **promised, "transactional.id": transactional_id}
 
 
 def client_properties(settings: Settings) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
             KafkaError._ALL_BROKERS_DOWN,
             KafkaError._TRANSPORT,
             KafkaError._TIMED_OUT,
+            KafkaError._MSG_TIMED_OUT,
             KafkaError._RESOLVE,
             KafkaError._WAIT_COORD,
             KafkaError.BROKER_NOT_AVAILABLE,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from pelton.consumers.assignment import Partition
 from pelton.consumers.batch import Batch
 from pelton.consumers.batcher import Batcher
 from pelton.consumers.intake import Intake
@@ -15,6 +16,7 @@ from pelton.deadline import Deadline
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
 from pelton.outcomes import join_outcomes, scorable
+from pelton.producers.exact_sink import ExactSink
 from pelton.producers.sink import Sink
 from pelton.producers.tickets import Settled
 from pelton.progress import Progress
@@ -48,18 +50,18 @@ class Loop:
         codec: EventCodec,
         batcher: Batcher,
         scorer: Scorer,
-        sink: Sink,
+        sink: Sink | ExactSink,
         offsets: Offsets,
+        trials: Trials,
         metrics: Metrics,
         progress: Progress,
-        poison_starts: int = 3,
     ) -> None:
         self.source, self.codec, self.batcher, self.scorer = source, codec, batcher, scorer
-        self.sink, self.offsets, self.metrics, self.progress = sink, offsets, metrics, progress
+        self.sink, self.offsets, self.trials = sink, offsets, trials
+        self.metrics, self.progress = metrics, progress
         self.totals = Totals()
         self._log = log.bind()
         self.intake = Intake(source, batcher)
-        self.trials = Trials(source.ledger, batcher, offsets, poison_starts)
         self._commit_due = Deadline.after(COMMIT_EVERY_S)
         self._commits_refused = 0
 
@@ -92,11 +94,13 @@ class Loop:
         self._measure(batch, finished_s - started_s)
 
     def settle(self) -> None:
-        """Note the records whose outcomes have become safe at the broker."""
+        """Note the records whose outcomes have become safe at the broker; a transaction holds their offsets too."""
         for block in self.sink.settled():
             self.offsets.finished(block.records)
             self.metrics.end_to_end.observe(time.monotonic() - block.records.arrived_s)
             self._count(block)
+        if self.sink.transactional:
+            self._committed(self.offsets.committable())
         self.progress.oldest_unfinished_s = self.offsets.oldest_unfinished_s()
 
     def commit(self, *, wait: bool = False) -> None:
@@ -108,8 +112,12 @@ class Loop:
         if offsets := self.offsets.committable():
             started_s = time.monotonic()
             self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
-            self.offsets.committed(offsets)
+            self._committed(offsets)
             self.metrics.commit.observe(time.monotonic() - started_s)
+
+    def _committed(self, offsets: dict[Partition, int]) -> None:
+        self.offsets.committed(offsets)
+        self.trials.passed(offsets)
 
     def _measure(self, batch: Batch, took_s: float) -> None:
         self.metrics.batches.labels(batch.closed_by).inc()

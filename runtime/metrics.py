@@ -113,8 +113,16 @@ class Metrics(_Table):
     rebalances: Annotated[
         Counter, Row("pelton_rebalances_total", "Partitions assigned, revoked or lost: events.", ("kind",))
     ]
+    transactions: Annotated[
+        Counter,
+        Row("pelton_transactions_total", "Transactions committed, aborted or lost with their producer.", ("end",)),
+    ]
     model: Annotated[Info, Row("pelton_model_info", "The model served: name, version, device.")]
     startup: Annotated[Gauge, Row("pelton_startup_seconds", "From process start to a warm model.")]
+
+    def ended(self, end: str) -> None:
+        """Count a transaction that was committed, aborted or lost."""
+        self.transactions.labels(end).inc()
 
 
 class SupervisorMetrics(_Table):

@@ -62,7 +62,7 @@ class Relay:
         self._ending = True
         self._loop.batcher.close()
         if self._baton.acquire(timeout=ACQUIT_S):
-            _ends_within(LEAVE_S, self._loop.source.leave)
+            _ends_within(LEAVE_S, self._part)
 
     def drain(self, deadline: Deadline) -> bool:
         """Finish the batch in hand, drop what waits, commit, leave the group; return whether that was in time."""
@@ -76,6 +76,10 @@ class Relay:
         self._in_time = loop.sink.flush(finishing) and not self._walker.is_alive()
         left = _ends_within(deadline.remaining_s(), self._leave)
         return self._in_time and left
+
+    def _part(self) -> None:
+        self._loop.sink.close()
+        self._loop.source.leave()
 
     def _leave(self) -> None:
         loop = self._loop

@@ -9,9 +9,10 @@ import torch
 from confluent_kafka import KafkaException
 
 from pelton.assembly import assemble
+from pelton.committer import Committer
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
-from pelton.errors import SettingsError
+from pelton.errors import BrokerUnavailable, SettingsError
 from pelton.handover import Handover
 from pelton.kafka_clients import client_properties
 from pelton.kafka_errors import failure
@@ -20,8 +21,10 @@ from pelton.metrics import Metrics
 from pelton.models.device import resolve_device
 from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
+from pelton.producers.exact_sink import ExactSink
 from pelton.progress import Progress
 from pelton.relay import Relay
+from pelton.replica import Seat
 from pelton.reports import Reporter, StatusReport
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
@@ -31,6 +34,7 @@ from pelton.watch import Watch
 log = structlog.get_logger(__name__)
 
 REPORT_EVERY_S = 1.0
+START_S = 2.0
 
 
 class Serving:
@@ -39,6 +43,8 @@ class Serving:
     def __init__(self, settings: Settings, reporter: Reporter, progress: Progress, index: int) -> None:
         self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
         self._metrics = Metrics()
+        exactly_once = settings.delivery == "exactly-once"
+        self._seat = Seat(settings.stream.group, settings.replica) if exactly_once else None
 
     def warm_up(self, started_s: float) -> None:
         """Load the model, warm it and check its golden cases; raises PackageError or SettingsError."""
@@ -69,6 +75,8 @@ class Serving:
         """Join the group and score until told to stop, then drain; return the exit code."""
         settings = self._settings
         loop = self._assemble(sink_partitions)
+        if isinstance(loop.sink, ExactSink) and not self._begin_transactions(loop.sink, stopping):
+            return 0
         lag = Lag(client_properties(settings), settings.stream.group, settings.stream.reset)
         watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
@@ -86,6 +94,19 @@ class Serving:
         self._reporter.state(WorkerState.STOPPED)
         return 0
 
+    def _begin_transactions(self, sink: ExactSink, stopping: threading.Event) -> bool:
+        """End what this worker's predecessor left open, and begin to commit; return False when told to stop before."""
+        while not stopping.is_set():
+            try:
+                sink.start(Deadline.after(START_S))
+            except BrokerUnavailable as error:
+                self._reporter.state(WorkerState.JOINING, str(error))
+                log.warning("not_joined_yet", reason=str(error))
+            else:
+                Committer(sink, self._metrics).start()
+                return True
+        return False
+
     def _assemble(self, sink_partitions: int) -> Loop:
         try:
             return assemble(
@@ -96,6 +117,7 @@ class Serving:
                 index=self._index,
                 sink_partitions=sink_partitions,
                 sink_max_bytes=max_message_bytes(dict(self._settings.kafka), self._settings.stream.sink),
+                transactional_id=self._seat.transactional_id if self._seat else None,
                 metrics=self._metrics,
                 progress=self._progress,
             )

@@ -39,7 +39,14 @@ class Settings(Group):
     threads: Count = Field(default=1, description="CPU threads that torch may use in each worker.")
     stream: Stream = Field(description="From which topics events come and where scores go.")
     delivery: Literal["at-least-once", "exactly-once"] = Field(
-        default="at-least-once", description="What a score's reader may rely on; exactly-once is not available yet."
+        default="at-least-once",
+        description="What a reader of scores may rely on: each at least once, repeats under the same key; or, if it "
+        "reads committed records only, exactly once.",
+    )
+    replica: Name | None = Field(
+        default=None,
+        description="Stable name of this process among those of the group, such as its pod's, for exactly-once; the "
+        "host's name by default. A restart under the same name ends at once what its predecessor left open.",
     )
     batch: Batch = Field(default=Batch(), description="When a micro-batch closes.")
     queue: Queue = Field(default=Queue(), description="How much waits between polling and scoring.")

@@ -22,8 +22,6 @@ def contradictions(settings: "Settings") -> list[Problem]:
 
 def _stream_problems(settings: "Settings") -> Iterator[Problem]:
     stream = settings.stream
-    if settings.delivery == "exactly-once":
-        yield Problem("delivery", settings.delivery, "not available yet; use at-least-once")
     if stream.sink in stream.topics:
         yield Problem("stream.sink", stream.sink, "is an input topic too: scores would be scored again")
     if stream.dead_letter in stream.topics:

@@ -86,6 +86,7 @@ class Member:
         if offsets := self.offsets.committable():
             self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
             self.offsets.committed(offsets)
+            self.trials.passed(offsets)
 
     def work(self, turns: int = 10_000) -> None:
         """Go on until nothing is left to do, or for so many turns."""

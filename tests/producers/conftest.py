@@ -14,6 +14,7 @@ from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
 from pelton.producers.tickets import Settled
+from pelton.producers.window import WindowLimits
 from pelton.schemas.records import Records
 from pelton.schemas.score import ScoreEncoder
 from pelton.testing import FakeKafka, make_message
@@ -71,8 +72,7 @@ class Rig:
             self.config,
             self.outputs,
             self.dead_letters,
-            max_in_flight=max_in_flight,
-            max_in_flight_bytes=max_in_flight_bytes,
+            limits=WindowLimits(max_in_flight, max_in_flight_bytes),
             make_producer=self.kafka.producer,
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pelton.errors import BrokerUnavailable
-from pelton.producers.window import Window
+from pelton.producers.window import Window, WindowLimits
 
 
 def unfailing() -> None:
@@ -20,7 +20,7 @@ def window_that_frees(most: int, per_round: int) -> tuple[Window, list[float]]:
         waits.append(timeout_s)
         window.leave(min(per_round, window.in_flight), 0)
 
-    window = Window(most, 2**26, serve)
+    window = Window(WindowLimits(most), serve)
     return window, waits
 
 

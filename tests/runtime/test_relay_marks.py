@@ -13,6 +13,7 @@ from pelton.consumers.batcher import Batcher
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.poison import Mark
 from pelton.consumers.source import Source
+from pelton.consumers.trials import Trials
 from pelton.deadline import Deadline
 from pelton.errors import DeliveryFailed, DeviceLost, OutOfMemory
 from pelton.handover import Handover
@@ -22,6 +23,7 @@ from pelton.models.package import load_package
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
+from pelton.producers.window import WindowLimits
 from pelton.progress import Progress
 from pelton.relay import Relay
 from pelton.schemas.score import ScoreEncoder
@@ -58,13 +60,15 @@ def relay(kafka: FakeKafka, scorer: Scripted, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(handover, "REVOKE_BUDGET_S", 0.05)
     source = Source({"group.id": "g"}, ["in"], Assignment(), max_records=10, make_consumer=kafka.consumer)
     outputs = Outputs(OutputRules("out", 1), ScoreEncoder("doubler", "1"))
+    batcher, offsets = Batcher(max_size=4, max_wait_s=0, max_records=16, max_bytes=1000), Offsets()
     loop = Loop(
         source=source,
         codec=load_package(str(DOUBLER)).codec(),
-        batcher=Batcher(max_size=4, max_wait_s=0, max_records=16, max_bytes=1000),
+        batcher=batcher,
         scorer=scorer,
-        sink=Sink({}, outputs, DeadLetters("dead", "doubler"), max_in_flight=100, make_producer=kafka.producer),
-        offsets=Offsets(),
+        sink=Sink({}, outputs, DeadLetters("dead", "doubler"), limits=WindowLimits(100), make_producer=kafka.producer),
+        offsets=offsets,
+        trials=Trials(source.ledger, batcher, offsets, 3),
         metrics=Metrics(),
         progress=Progress.null(),
     )

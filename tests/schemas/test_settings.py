@@ -29,6 +29,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "model": "flight-delay",
         "device": "auto",
         "threads": 1,
+        "replica": None,
         "stream": {
             "topics": ["flights"],
             "group": "g",
@@ -97,7 +98,6 @@ def test_defaults_are_those_of_the_design() -> None:
         ("stream.sink", "x" * 250, "stream.sink"),
         ("stream.sink", "a/b", "stream.sink = 'a/b'"),
         # contradictions
-        ("delivery", "exactly-once", "delivery = 'exactly-once' (from the command line): not available yet"),
         ("stream.tombstones", "pass", "needs stream.key: input-key"),
         ("queue.max_records", 255, "queue.max_records = 255 (from the command line): is less than batch.max_size"),
         ("restart.first_s", 31, "is more than restart.max_s (30)"),
