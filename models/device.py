@@ -5,13 +5,15 @@ import torch
 from pelton.errors import SettingsError
 
 
-def resolve_device(name: str) -> torch.device:
+def resolve_device(name: str, worker: int = 0) -> torch.device:
     """Return the device that "auto", "cpu", "cuda" or "cuda:N" means; auto is CUDA where there is one.
+
+    Where there are several, "auto" and "cuda" give each worker the next one, by its number.
 
     Raises SettingsError if the name is none of these or this machine has no such device.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -20,6 +22,8 @@ def resolve_device(name: str) -> torch.device:
         raise SettingsError(f"device: {name!r} is not supported; use auto, cpu, cuda or cuda:N")
     if device.type == "cuda":
         _require_cuda(name, device.index or 0)
+    if name == "cuda" and (count := torch.cuda.device_count()) > 1:
+        return torch.device("cuda", worker % count)
     return device
 
 

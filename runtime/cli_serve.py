@@ -31,7 +31,7 @@ def serve(
     topic: Annotated[list[str] | None, typer.Option(help="Input topic; may be given again.")] = None,
     sink: Annotated[str | None, typer.Option(help="Topic for the scores.")] = None,
     group: Annotated[str | None, typer.Option(help="Consumer group.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Worker processes; 0 is one per GPU, or core.")] = None,
     brokers: Brokers = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of health, metrics and status; 0 for any.")] = None,

@@ -51,7 +51,7 @@ class Serving:
         settings = self._settings
         torch.set_num_threads(settings.threads)
         self._package = load_package(settings.model)
-        device = str(resolve_device(settings.device))
+        device = str(resolve_device(settings.device, self._index))
         self._model = self._package.load(device)
         self._reporter.state(WorkerState.WARMING)
         batch = settings.batch

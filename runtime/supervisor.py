@@ -23,6 +23,7 @@ from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
 from pelton.states import SupervisorState
 from pelton.status import describe_worker
+from pelton.worker_count import worker_count
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class Supervisor:
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         told = settings.to_json().encode()
         care = Care(settings.health.stall_s, grace_s=min(5.0, settings.drain_s), **settings.restart.model_dump())
-        self._keepers = [Keeper(index, command, told, care, self._metrics) for index in range(settings.workers)]
+        self._keepers = [Keeper(index, command, told, care, self._metrics) for index in range(worker_count(settings))]
         self._metrics.registry.register(MergedMetrics(self._texts))
         self._verdicts = {"startup": self._startup, "live": self._live, "ready": self._ready}
         self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe)

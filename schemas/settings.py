@@ -51,7 +51,11 @@ class Settings(Group):
     batch: Batch = Field(default=Batch(), description="When a micro-batch closes.")
     queue: Queue = Field(default=Queue(), description="How much waits between polling and scoring.")
     sidecar: Sidecar = Field(default=Sidecar(), description="The HTTP server for probes, metrics and status.")
-    workers: Count = Field(default=1, description="Worker processes, each with its own copy of the model.")
+    workers: Annotated[int, Field(ge=0), BeforeValidator(no_boolean)] = Field(
+        default=1,
+        description="Worker processes, each with its own copy of the model; 0 is one for each GPU, or else for each "
+        "core. With several GPUs, the devices `auto` and `cuda` give each worker the next one.",
+    )
     health: Health = Field(default=Health(), description="When a worker counts as stuck or as not ready.")
     drain_s: Seconds = Field(default=25, description="Longest time to finish the work at hand on SIGTERM, in seconds.")
     restart: Restart = Field(default=Restart(), description="How a worker that ended is started again.")

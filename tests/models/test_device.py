@@ -12,7 +12,15 @@ def test_auto_is_cuda_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert resolve_device("auto") == torch.device("cpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     assert resolve_device("auto") == torch.device("cuda")
+
+
+def test_each_worker_has_the_next_of_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [resolve_device(name, worker).index for name in ("auto", "cuda") for worker in (0, 1, 2)] == [0, 1, 0] * 2
+    assert resolve_device("cuda:1", worker=0).index == 1
 
 
 @pytest.mark.parametrize("name", ["gpu", "", "cuda:x", "meta", "cpu0"])

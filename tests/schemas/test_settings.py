@@ -73,7 +73,7 @@ def test_defaults_are_those_of_the_design() -> None:
         ("model", 5, "model = 5"),
         ("device", "gpu", "device = 'gpu'"),
         ("device", "cuda:x", "device = 'cuda:x'"),
-        ("workers", 0, "workers = 0"),
+        ("workers", -1, "workers = -1"),
         ("workers", True, "workers = True (from the command line): must be a number, not true or false"),
         ("workers", 1.5, "workers = 1.5"),
         ("threads", "many", "threads = 'many'"),
@@ -117,7 +117,7 @@ def test_what_is_missing_is_named_once(left_out: str) -> None:
 
 
 def test_everything_wrong_is_told_at_once() -> None:
-    lines = refusal({"workers": 0, "stream.sinc": "x", "log.level": "loud"})
+    lines = refusal({"workers": -1, "stream.sinc": "x", "log.level": "loud"})
     assert [line.split(" ")[0] for line in sorted(lines)] == ["log.level", "stream.sinc", "workers"]
 
 

@@ -43,7 +43,7 @@ def test_settings_schema_accepts_what_a_file_may_hold() -> None:
     assert validator.is_valid(sound)
     assert not validator.is_valid({**sound, "stream": {**stream, "sinc": "s"}})
     assert not validator.is_valid({**sound, "kafka": {"acks": "1"}})
-    assert not validator.is_valid({**sound, "workers": 0})
+    assert not validator.is_valid({**sound, "workers": -1})
     assert not validator.is_valid({**sound, "drain_s": 0})
     assert not validator.is_valid({**sound, "stream": {**stream, "topics": []}})
     assert not validator.is_valid({**sound, "sidecar": {"port": 70_000}})
