@@ -28,6 +28,8 @@ PORT = 18_480
 PARTITIONS = 4
 CORES = psutil.cpu_count() or 1
 NOISE_CORES = 0.3
+DELIVERY = {"pelton": "at-least-once", "pelton_exact": "exactly-once"}
+STREAMS = ("hand_written", "pelton", "hand_written_exact", "pelton_exact")
 
 console = Console(stderr=True)
 
@@ -79,7 +81,7 @@ class Bench:
         result = reading.throughput(self.brokers, sink, N_EVENTS)
         if result.n_distinct != N_EVENTS:
             raise SystemExit(f"{name}: {result.n} scores, {result.n_distinct} different: not a fair run")
-        console.log(f"{name:13} {result.per_s:>9,.0f} events/s   {cpu_us:5.2f} µs of CPU each   {rss_mb:5,.0f} MiB")
+        console.log(f"{name:18} {result.per_s:>9,.0f} events/s   {cpu_us:5.2f} µs of CPU each   {rss_mb:5,.0f} MiB")
         return {"per_s": result.per_s, "rss_mb": rss_mb}
 
     def latency(self, name: str) -> tuple[float, float]:
@@ -105,7 +107,7 @@ class Bench:
         if len(found) != int(RATE * SECONDS):
             raise SystemExit(f"{name}: {len(found)} of {int(RATE * SECONDS)} scores came")
         ranks = statistics.quantiles(found, n=100)
-        console.log(f"{name:13} p50 {ranks[49]:6.1f} ms   p99 {ranks[98]:6.1f} ms   max {max(found):6.1f} ms")
+        console.log(f"{name:18} p50 {ranks[49]:6.1f} ms   p99 {ranks[98]:6.1f} ms   max {max(found):6.1f} ms")
         return ranks[49], ranks[98]
 
     def startup_s(self) -> float:
@@ -117,8 +119,8 @@ class Bench:
 
     def _start(self, name: str, topic: str, sink: str, port: int) -> Contender:
         group = f"{sink}-group"
-        if name == "pelton":
-            return pelton(self.folder, self.brokers, topic, sink, group, port)
+        if name in DELIVERY:
+            return pelton(self.folder, self.brokers, topic, sink, group, port, delivery=DELIVERY[name])
         return by_hand(name, self.brokers, topic, sink, group)
 
 
@@ -132,22 +134,29 @@ def import_torch_s() -> float:
 def measure(bench: Bench) -> dict[str, Any]:
     """Run everything, contenders in turn, and return the figures."""
     events.fill(bench.brokers, bench.input, N_EVENTS)
-    runs: dict[str, list[dict[str, float]]] = {"hand_written": [], "pelton": []}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in STREAMS}
     for round_ in range(ROUNDS):
         for name, of_name in runs.items():
             of_name.append(bench.stream(name, round_))
-    by_hand_per_s = statistics.median(run["per_s"] for run in runs["hand_written"])
-    pelton_per_s = statistics.median(run["per_s"] for run in runs["pelton"])
+    per_s = {name: statistics.median(run["per_s"] for run in of_name) for name, of_name in runs.items()}
     floor_p50, floor_p99 = bench.latency("echo")
     p50, p99 = bench.latency("pelton")
+    exact_p50, exact_p99 = bench.latency("pelton_exact")
     startups = [bench.startup_s() for _ in range(ROUNDS)]
     console.log(f"start to ready {startups}, import torch alone {import_torch_s():.2f} s")
     return {
         "stream": {
-            "hand_written_per_s": round(by_hand_per_s),
-            "pelton_per_s": round(pelton_per_s),
-            "ratio": round(pelton_per_s / by_hand_per_s, 3),
+            "hand_written_per_s": round(per_s["hand_written"]),
+            "pelton_per_s": round(per_s["pelton"]),
+            "ratio": round(per_s["pelton"] / per_s["hand_written"], 3),
             "rss_mb": round(max(run["rss_mb"] for run in runs["pelton"])),
+        },
+        "exactly_once": {
+            "per_s": round(per_s["pelton_exact"]),
+            "ratio": round(per_s["pelton_exact"] / per_s["pelton"], 3),
+            "hand_written_ratio": round(per_s["pelton_exact"] / per_s["hand_written_exact"], 3),
+            "p50_ms": round(exact_p50, 1),
+            "p99_ms": round(exact_p99, 1),
         },
         "latency": {
             "floor_p50_ms": round(floor_p50, 1),
