@@ -9,7 +9,7 @@ from confluent_kafka import Message
 
 from .conftest import Serve
 from .outside import Outside, Position, Record, event
-from .served import Served
+from .served import COMMITS_S, Served
 
 SMALL, LIMIT, LARGER, HUGE = 50, 200_000, 300_000, 1_500_000
 SLOW_PER_S = 10_000
@@ -139,13 +139,13 @@ def test_b28_dead_letter_too_large_even_for_the_dead_is_cut(table: Served, outsi
 def test_b08_b52_nothing_is_lost_while_sink_or_dead_letter_topic_is_gone(
     table: Served, outside: Outside, topic_factory: Callable[..., str]
 ) -> None:
-    for gone, config in ((table.sink, TABLE), (table.dead_letter, GRAVES)):
-        before = outside.committed(table.group, table.source)
+    for stuck, (gone, config) in enumerate(((table.sink, TABLE), (table.dead_letter, GRAVES))):
         outside.delete(gone)
-        sent = outside.send(table.source, Record(event(8), gone.encode()), Record(b"bad", gone.encode()))
         table.eventually(lambda gone=gone: gone in "".join(table.health("ready")[1]))
+        sent = outside.send(table.source, Record(event(8), gone.encode()), Record(b"bad", gone.encode()))
+        table.eventually(lambda: table.age_s("oldest_unfinished") > COMMITS_S)
         assert table.health("live")[0] == 200
-        assert outside.committed(table.group, table.source) == before
+        assert outside.committed(table.group, table.source)[0] <= sent[stuck].offset
         topic_factory(config=config, name=gone)
         table.until_ready()
         table.eventually(lambda: outside.finished(table.group, table.source))
