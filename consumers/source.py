@@ -39,7 +39,8 @@ class Source:
         self.assignment = assignment
         self.joined = False
         self.problems: dict[str, str] = {}
-        self.unreadable: dict[str, str] = {}
+        self.unreadable: dict[Partition, str] = {}
+        """Partitions that bring nothing, for want of an offset to begin at, until they are assigned anew."""
         self.commits_refused = 0
         self.member: Any = None
         """The group metadata to commit with; None while the group does not know this member."""
@@ -133,7 +134,7 @@ class Source:
             self.problems[topic] = failure(error).args[0]
         self._errors.warn(error, topic)
         if error.code() == NO_RESET and topic is not None:
-            self.unreadable[topic] = failure(error).args[0]
+            self.unreadable[topic, message.partition() or 0] = failure(error).args[0]
         if error.code() == FATAL:
             raise failure(error)
         return True
@@ -153,6 +154,7 @@ class Source:
         self.joined = True
         self._note_member()
         partitions = _partitions(added)
+        self._forget_unreadable(partitions)
         epoch = self.assignment.assign(partitions)
         for topic, _ in partitions:
             self.problems.pop(topic, None)
@@ -168,15 +170,20 @@ class Source:
         if self._listener is not None:
             self._listener.on_revoked(partitions)
         self.assignment.revoke(partitions)
+        self._forget_unreadable(partitions)
         log.info("partitions_revoked", partitions=partitions)
 
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions = _partitions(gone)
         self.member = None
         self.assignment.revoke(partitions)
+        self._forget_unreadable(partitions)
         if self._listener is not None:
             self._listener.on_lost(partitions)
         log.warning("partitions_lost", partitions=partitions)
+
+    def _forget_unreadable(self, moved: list[Partition]) -> None:
+        self.unreadable = {at: why for at, why in self.unreadable.items() if at not in moved}
 
 
 def _partitions(given: list[TopicPartition]) -> list[Partition]:

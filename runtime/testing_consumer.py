@@ -55,9 +55,9 @@ class FakeConsumer:
         """Let partitions be lost: the group has given them to somebody else already."""
         self._at(after, lambda: self._rebalance(self._on_lost or self._on_revoke, partitions, self._unassign))
 
-    def fail(self, error: KafkaError, topic: str | None = None, *, after: int = 0) -> None:
+    def fail(self, error: KafkaError, topic: str | None = None, partition: int = -1, *, after: int = 0) -> None:
         """Let an error come out of `consume` in the place of a message."""
-        self._at(after, lambda: self._errors.append(Message(topic=topic, error=error)))
+        self._at(after, lambda: self._errors.append(Message(topic=topic, partition=partition, error=error)))
 
     def subscribe(
         self,

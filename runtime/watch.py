@@ -88,7 +88,8 @@ class Watch:
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
         elif source.unreadable:
-            self._tell(WorkerState.BLOCKED, problems)
+            unreadable = sorted(source.unreadable.items())
+            self._tell(WorkerState.BLOCKED, "; ".join(f"{topic}/{n}: {why}" for (topic, n), why in unreadable))
         else:
             self._tell(WorkerState.READY, problems)
 

@@ -125,6 +125,26 @@ def test_b40_a_problem_of_a_topic_is_over_once_it_is_assigned(manual_kafka: Fake
     assert (one.source.problems, one.source.joined) == ({}, True)
 
 
+@pytest.mark.parametrize("how", ["give", "revoke", "lose"])
+def test_b40_a_partition_is_unreadable_until_its_assignment_changes(
+    manual_kafka: FakeKafka, member: MAKE, how: str
+) -> None:
+    """The client stands still where there is no offset to begin at, whatever becomes of its neighbours."""
+    one = member(manual_kafka, topics=["in", "also"])
+    one.consumer.give(at(0), at(1))
+    no_reset = KafkaError(KafkaError._AUTO_OFFSET_RESET, "no previously committed offset available")
+    one.consumer.fail(no_reset, "in", 1)
+    one.poll()
+    assert list(one.source.unreadable) == [at(1)]
+    one.consumer.give(at(2))
+    one.consumer.revoke(at(0))
+    one.poll()
+    assert list(one.source.unreadable) == [at(1)]
+    getattr(one.consumer, how)(at(1))
+    one.poll()
+    assert one.source.unreadable == {}
+
+
 def test_b60_a_member_that_is_fenced_ends_instead_of_going_on_without_partitions(
     kafka: FakeKafka, member: MAKE
 ) -> None:

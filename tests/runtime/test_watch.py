@@ -244,6 +244,6 @@ def test_a_partition_that_cannot_be_read_for_want_of_an_offset_blocks(look: MAKE
     source.joined = True
     source.assignment.assign([("in", 0)])
     seen.watch.status()
-    source.problems["in"] = source.unreadable["in"] = "no offset, and reset says error"
+    source.unreadable["in", 0] = "no offset, and reset says error"
     seen.watch.status()
-    assert [state for state, _ in seen.told][-2:] == ["ready", "blocked"]
+    assert seen.told[-2:] == [("ready", ""), ("blocked", "in/0: no offset, and reset says error")]
