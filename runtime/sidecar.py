@@ -23,7 +23,7 @@ class Sidecar:
 
     `/health/startup`, `/health/live`, `/health/ready` answer 200 or 503 with
     `{"status": "ok" | "failing", "reasons": [...]}`; `/metrics` in Prometheus' text format;
-    `/status` as JSON.
+    `/status` as JSON. `/` names them all.
     """
 
     def __init__(
@@ -38,6 +38,8 @@ class Sidecar:
             self._app.router.add_get(f"/health/{name}", _probe(verdict))
         self._app.router.add_get("/metrics", _text(metrics))
         self._app.router.add_get("/status", _json(status))
+        routes = [resource.canonical for resource in self._app.router.resources()]
+        self._app.router.add_get("/", _json(lambda: {"routes": routes}))
 
     @property
     def port(self) -> int:

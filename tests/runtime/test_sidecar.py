@@ -57,6 +57,16 @@ async def test_status_is_json_and_other_paths_are_not_found(http: aiohttp.Client
         assert answer.status == 405
 
 
+async def test_the_root_names_every_route_and_each_of_them_answers(http: aiohttp.ClientSession) -> None:
+    async with http.get("/") as answer:
+        assert (answer.status, answer.content_type) == (200, "application/json")
+        routes = (await answer.json())["routes"]
+    assert routes == ["/health/live", "/health/ready", "/metrics", "/status"]
+    for route in routes:
+        async with http.get(route) as answer:
+            assert answer.status in (200, 503)
+
+
 async def test_open_connections_do_not_hold_up_the_end(sidecar: Sidecar) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", sidecar.port)
     writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
