@@ -51,6 +51,8 @@ class SourceFile:
         self._text = frozenset(text)
         self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_iso).encode
         self._read = readers[path.suffix.lower()]
+        if self._text and self._read != self._csv:
+            raise SourceFileError(f"{path}: only columns of a CSV file can be kept as text")
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in file order; `fraction` tells meanwhile how much of the file is read."""
@@ -81,6 +83,8 @@ class SourceFile:
             raise self._at(1, "no header line")
         if len(set(names)) < len(names):
             raise self._at(1, "two columns have one name")
+        if absent := sorted(self._text - set(names)):
+            raise self._at(1, f"no column {' and no column '.join(map(repr, absent))} to keep as text")
         typed = [str if name in self._text else _typed for name in names]
         while (cells := self._next(reader)) is not None:
             if not cells:

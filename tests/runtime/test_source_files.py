@@ -37,6 +37,13 @@ def test_csv_columns_named_as_text_stay_text(tmp_path: Path) -> None:
     assert values(path, text=["flight"]) == [{"flight": "1545", "n": 1}]
 
 
+def test_a_column_to_keep_as_text_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceFileError, match=r"a\.csv:1: no column 'nocol' to keep as text"):
+        values(written(tmp_path, "a.csv", b"flight,n\n1545,1\n"), text=["n", "nocol"])
+    with pytest.raises(SourceFileError, match=r"a\.jsonl: only columns of a CSV file"):
+        values(written(tmp_path, "a.jsonl", b'{"n":1}\n'), text=["n"])
+
+
 @pytest.mark.parametrize("cell", ["nan", "inf", "1e5", "1.0e999", "0x10", "1_000", "+1", " 1", "9" * 19])
 def test_csv_never_makes_a_number_that_json_would_not_write(tmp_path: Path, cell: str) -> None:
     assert values(written(tmp_path, "a.csv", f"x\n{cell}\n".encode())) == [{"x": cell}]
