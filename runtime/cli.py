@@ -1,7 +1,8 @@
 """The command `pelton`: its sub-commands, and how errors reach the user."""
 
 import sys
-from typing import Any
+from importlib.metadata import version as version_of
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -49,6 +50,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pelton {version_of('pelton')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None: ...
+
+
 app.command("serve")(cli_serve.serve)
 app.command("produce")(cli_produce.produce)
 app.command("scores")(cli_scores.scores)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as Eta
 
-from pelton.cli_serve import Brokers, Config, kafka_properties
+from pelton.cli_serve import Brokers, Config, kafka_properties, topic_name
 from pelton.errors import DeliveryFailed, SourceFileError, TopicMissing
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def produce(
     file: Annotated[Path, typer.Argument(help="CSV, JSON Lines or Parquet file.", show_default=False)],
-    topic: Annotated[str, typer.Option("--topic", "-t", help="Topic to send the rows to.")],
+    topic: Annotated[str, typer.Option("--topic", "-t", callback=topic_name, help="Topic to send the rows to.")],
     key: Annotated[str | None, typer.Option(help="Field whose value becomes the record key.")] = None,
     rate: Annotated[float, typer.Option(min=0, help="Rows a second; 0 for as fast as possible.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Send only the first rows, so many.")] = None,

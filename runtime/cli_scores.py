@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Column, Table
 
-from pelton.cli_serve import Brokers, Config, kafka_properties
+from pelton.cli_serve import Brokers, Config, kafka_properties, topic_name
 from pelton.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Score(msgspec.Struct):
 
 
 def scores(
-    topic: Annotated[str, typer.Option("--topic", "-t", help="Topic to read.")],
+    topic: Annotated[str, typer.Option("--topic", "-t", callback=topic_name, help="Topic to read.")],
     table: Annotated[bool, typer.Option("--table", help="Show a table, not a line of JSON for each.")] = False,
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Begin with the oldest.")] = False,
     limit: Annotated[

@@ -1,5 +1,6 @@
 """`pelton serve`: score the events of some topics until told to stop."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -59,6 +60,15 @@ def serve(
 
     configure_logs(settings.log.level, settings.log.format)
     raise typer.Exit(Supervisor(settings).run())
+
+
+def topic_name(text: str) -> str:
+    """Return the name of a topic as it was given; a usage error when Kafka allows no such name."""
+    from pelton.schemas.settings_types import TOPIC_NAME  # noqa: PLC0415
+
+    if not re.fullmatch(TOPIC_NAME, text):
+        raise typer.BadParameter(f"{text!r} is not a name Kafka allows for a topic")
+    return text
 
 
 def chosen(config: Path | None) -> Path | None:

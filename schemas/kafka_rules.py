@@ -32,6 +32,8 @@ def _why_not(name: str, value: Any) -> str | None:
         return "must be one value; librdkafka's names have dots and no levels"
     if not isinstance(value, (str, int, float)):
         return f"must be text or a number, not {'null' if value is None else type(value).__name__}"
+    if name == "bootstrap.servers" and not str(value).strip(" ,"):
+        return "must name a broker, host:port"
     return _refused_by_client(name, value)
 
 

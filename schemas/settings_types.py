@@ -1,6 +1,6 @@
 """Types of single settings that more than one group uses."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -24,6 +24,10 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+TOPIC_NAME: Final = r"^[a-zA-Z0-9._-]{1,249}$"
+"""What the name of a topic must look like; `.` and `..` are no names all the same."""
+
+
 def _topic(name: str) -> str:
     if name in {".", ".."}:
         raise ValueError("is not a name Kafka allows for a topic")
@@ -34,7 +38,7 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(no_boolean)]
 """A whole number, 1 or more."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(no_boolean)]
 """A time in seconds, more than 0 and finite."""
-Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$"), AfterValidator(_topic)]
+Topic = Annotated[str, Field(pattern=TOPIC_NAME), AfterValidator(_topic)]
 """A name that Kafka allows for a topic."""
 Name = Annotated[str, Field(min_length=1)]
 """Any text but the empty one."""

@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +55,11 @@ print(json.dumps([said.getvalue(), [name for name in {HEAVY} if name in sys.modu
     assert heavy == []
     assert all(f" {name} " in said for name in ("serve", "produce", "scores", "demo", "kafka"))
     assert time.monotonic() - began_s < 5.0
+
+
+def test_version_is_that_of_the_project(pelton: Invoke) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert pelton("--version") == (0, f"pelton {project['version']}\n", "")
 
 
 def test_kafka_commands_are_loaded_when_wanted(pelton: Invoke) -> None:
@@ -108,6 +115,24 @@ def test_a_bug_is_not_dressed_up_as_a_missing_extra(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("pelton.cli_serve.chosen", failing(ModuleNotFoundError("x", name="pelton.gone")))
     with pytest.raises(ModuleNotFoundError):
         cli.main()
+
+
+@pytest.mark.parametrize("command", ["produce a.csv --topic", "scores --topic"])
+@pytest.mark.parametrize("name", ["", "two words"])
+def test_a_topic_that_kafka_cannot_have_is_a_usage_error(pelton: Invoke, command: str, name: str) -> None:
+    code, _, err = pelton(*command.split(), name)
+    assert code == 2
+    assert f"{name!r} is not a name Kafka allows" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("command", ["produce a.jsonl --topic t", "scores --topic t"])
+def test_no_broker_at_all_is_refused_at_once(
+    pelton: Invoke, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").touch()
+    code, _, err = pelton(*command.split(), "--brokers", "")
+    assert (code, "must name a broker, host:port" in err) == (2, True)
 
 
 def test_a_wrong_option_is_a_usage_error(pelton: Invoke) -> None:
