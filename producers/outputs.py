@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import length_hint
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from pelton.producers.admission import Admission
 from pelton.producers.channel import Channel
-from pelton.schemas.codes import Code
 from pelton.schemas.identity import event_ids, event_times
 from pelton.schemas.records import Message, Records
-from pelton.schemas.rejection import Rejection
 from pelton.schemas.score import ScoreEncoder
-
-ENVELOPE_BYTES = 1_024
-"""What a message may have beside its value, before the client's own limit is near: key, headers, framing."""
+from pelton.schemas.topic_limits import ANYTHING, TopicLimits
 
 Header = tuple[str, str | bytes | None]
 Report = Callable[[KafkaError | None, Any], None]
@@ -23,7 +19,10 @@ Report = Callable[[KafkaError | None, Any], None]
 
 @dataclass(frozen=True, slots=True)
 class OutputRules:
-    """How scores are addressed; `key`, `partition` and `timestamp` are those of the stream's settings."""
+    """How scores are addressed; `key`, `partition` and `timestamp` are those of the stream's settings.
+
+    `max_bytes` is the client's bound on a message, `limits` are the topic's own.
+    """
 
     topic: str
     n_partitions: int
@@ -33,6 +32,7 @@ class OutputRules:
     tombstones: str = "skip"
     forward_headers: frozenset[str] = frozenset()
     max_bytes: int = 1_000_000
+    limits: TopicLimits = ANYTHING
     id_attribute: str | None = None
     time_attribute: str | None = None
 
@@ -68,19 +68,14 @@ class Outputs:
     def __init__(self, rules: OutputRules, encoder: ScoreEncoder) -> None:
         self.rules = rules
         self._encoder = encoder
+        self._admission = Admission(rules.limits, rules.max_bytes, event_time=rules.timestamp == "event")
 
     def encode(self, records: Records, scores: Sequence[Any]) -> tuple[list[Any], list[bytes | None]]:
         """Return the values and the keys of a block's scores; a value may be a `Rejection` instead."""
         ids = event_ids(records, self.rules.id_attribute)
         times = event_times(records, self.rules.time_attribute)
-        values = self._encoder.encode(records, ids, scores, times)
-        limit = self.rules.max_bytes - ENVELOPE_BYTES
-        # A `Rejection` has no length, and counts as none.
-        if sum(map(length_hint, values)) > limit:
-            values = [
-                _too_large(length_hint(value), limit) if length_hint(value) > limit else value for value in values
-            ]
-        return values, self._keys(records, ids)
+        values, keys = self._encoder.encode(records, ids, scores, times), self._keys(records, ids)
+        return self._admission.judge(records, values, keys), keys
 
     def produce(
         self, channel: Channel, records: Records, values: list[bytes], keys: list[bytes | None], report: Report
@@ -177,11 +172,6 @@ class Outputs:
             )
         except KafkaException as error:
             report(error.args[0], NotTaken(self.rules.topic, value, key))
-
-
-def _too_large(n_bytes: int, limit: int) -> Rejection:
-    reason = f"the score is {n_bytes} bytes, and the sink takes {limit} at most (message.max.bytes)"
-    return Rejection(Code.TOO_LARGE, reason, "produce", "ScoreTooLarge")
 
 
 def _readable_headers(message: Message) -> list[Header]:

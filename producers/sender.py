@@ -53,7 +53,7 @@ class Sender:
         ticket.awaited += 1
         ticket.n_bytes += len(message.value() or b"")
         ticket.refused[rejection.code] = ticket.refused.get(rejection.code, 0) + 1
-        self._dead_letters.produce(self._channel.producer, message, rejection, self._report(ticket))
+        self._dead_letters.produce(self._channel, message, rejection, self._report(ticket))
 
     def _send_rows(self, ticket: Ticket, rows: list[int]) -> None:
         self._send_scores(ticket, ticket.records.select(rows), [ticket.outcomes[i] for i in rows])

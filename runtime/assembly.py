@@ -1,6 +1,6 @@
 """How a worker's parts are put together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer
@@ -15,7 +15,7 @@ from pelton.kafka_clients import (
     client_properties,
     consumer_properties,
     max_in_flight,
-    max_score_bytes,
+    max_message_bytes,
     producer_properties,
 )
 from pelton.loop import Loop
@@ -33,6 +33,7 @@ from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 from pelton.schemas.score import ScoreEncoder
 from pelton.schemas.settings import Settings
+from pelton.schemas.topic_limits import TopicLimits
 
 POLL_RECORDS = 512
 
@@ -45,7 +46,7 @@ def assemble(
     *,
     index: int,
     sink_partitions: int,
-    sink_max_bytes: int | None,
+    limits: Mapping[str, TopicLimits],
     transactional_id: str | None = None,
     metrics: Metrics,
     progress: Progress,
@@ -53,8 +54,8 @@ def assemble(
     """Build the loop of one worker around a warm scorer; opens the connections, joins nothing yet."""
     codec = package.codec()
     stream, exactly_once = settings.stream, settings.delivery == "exactly-once"
-    rules = _rules(settings, codec, sink_partitions, max_score_bytes(settings, sink_max_bytes))
-    properties = producer_properties(settings, sink_max_bytes, transactional_id)
+    rules = _rules(settings, codec, sink_partitions, limits[stream.sink])
+    properties = producer_properties(settings, min(each.max_bytes for each in limits.values()), transactional_id)
     source = Source(
         consumer_properties(settings, index),
         list(stream.topics),
@@ -64,15 +65,16 @@ def assemble(
     )
     batcher, offsets = _batcher(settings, model), Offsets()
     trials = Trials(source.ledger, batcher, offsets, settings.poison_starts)
-    limits = WindowLimits(max_in_flight(settings, properties), settings.queue.max_bytes)
+    window = WindowLimits(max_in_flight(settings, properties), settings.queue.max_bytes)
     outputs = Outputs(rules, ScoreEncoder(package.name, package.version_address))
-    dead_letters = DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}")
+    letter_bytes = min(max_message_bytes(settings), limits[stream.dead_letter].max_bytes)
+    dead_letters = DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}", letter_bytes)
     sink: Sink | ExactSink
     if exactly_once:
         membership = _membership(settings, source, trials)
-        sink = ExactSink(properties, outputs, dead_letters, membership, limits=limits, ended=metrics.ended)
+        sink = ExactSink(properties, outputs, dead_letters, membership, limits=window, ended=metrics.ended)
     else:
-        sink = Sink(properties, outputs, dead_letters, limits=limits)
+        sink = Sink(properties, outputs, dead_letters, limits=window)
     return Loop(
         source=source,
         codec=codec,
@@ -100,7 +102,7 @@ def _membership(settings: Settings, source: Source, trials: Trials) -> Membershi
     )
 
 
-def _rules(settings: Settings, codec: EventCodec, sink_partitions: int, max_bytes: int) -> OutputRules:
+def _rules(settings: Settings, codec: EventCodec, sink_partitions: int, limits: TopicLimits) -> OutputRules:
     stream = settings.stream
     return OutputRules(
         topic=stream.sink,
@@ -109,7 +111,8 @@ def _rules(settings: Settings, codec: EventCodec, sink_partitions: int, max_byte
         partition=stream.partition,
         timestamp=stream.timestamp,
         tombstones=stream.tombstones,
-        max_bytes=max_bytes,
+        max_bytes=max_message_bytes(settings),
+        limits=limits,
         forward_headers=frozenset(stream.forward_headers),
         id_attribute=codec.id_attribute,
         time_attribute=codec.time_attribute,

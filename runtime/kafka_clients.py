@@ -59,13 +59,13 @@ def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
 
 
 def producer_properties(
-    settings: Settings, sink_max_bytes: int | None = None, transactional_id: str | None = None
+    settings: Settings, max_bytes: int = 2**31 - 1, transactional_id: str | None = None
 ) -> dict[str, Any]:
     """Return the properties of a worker's producer: idempotent, acknowledged by all replicas, transactional by an id.
 
-    A broker refuses a whole batch of records beyond the topic's `max.message.bytes`, so batches stay below it.
+    A broker refuses a whole batch of records beyond the topic's `max.message.bytes`, so batches stay below `max_bytes`.
     """
-    batch_bytes = min(int(settings.kafka.get("batch.size", 1_000_000)), sink_max_bytes or 1_000_000)
+    batch_bytes = min(int(settings.kafka.get("batch.size", 1_000_000)), max_bytes)
     promised = {"batch.size": batch_bytes, "enable.idempotence": True, "acks": "all", "logger": librdkafka_log}
     if transactional_id is None:
         return {**_PRODUCER, **_PATIENT, **settings.kafka, **promised}
@@ -77,9 +77,9 @@ def client_properties(settings: Settings) -> dict[str, Any]:
     return {**settings.kafka, "logger": librdkafka_log}
 
 
-def max_score_bytes(settings: Settings, sink_max_bytes: int | None) -> int:
-    """Return the largest message of the sink: what the client sends at most, and what the topic takes."""
-    return min(int(settings.kafka.get("message.max.bytes", 1_000_000)), sink_max_bytes or 2**31)
+def max_message_bytes(settings: Settings) -> int:
+    """Return the largest message that the client sends."""
+    return int(settings.kafka.get("message.max.bytes", 1_000_000))
 
 
 def max_in_flight(settings: Settings, properties: dict[str, Any]) -> int:

@@ -28,7 +28,7 @@ from pelton.replica import Seat
 from pelton.reports import Reporter, StatusReport
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
-from pelton.topics import max_message_bytes
+from pelton.topics import limits
 from pelton.watch import Watch
 
 log = structlog.get_logger(__name__)
@@ -108,6 +108,7 @@ class Serving:
         return False
 
     def _assemble(self, sink_partitions: int) -> Loop:
+        stream = self._settings.stream
         try:
             return assemble(
                 self._settings,
@@ -116,7 +117,7 @@ class Serving:
                 self._scorer,
                 index=self._index,
                 sink_partitions=sink_partitions,
-                sink_max_bytes=max_message_bytes(dict(self._settings.kafka), self._settings.stream.sink),
+                limits=limits(dict(self._settings.kafka), [stream.sink, stream.dead_letter]),
                 transactional_id=self._seat.transactional_id if self._seat else None,
                 metrics=self._metrics,
                 progress=self._progress,

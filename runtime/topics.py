@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure
+from pelton.schemas.topic_limits import ANYTHING, NO_LIMIT, TopicLimits
 
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _MISSING = KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -57,16 +58,29 @@ def create(
             raise BrokerUnavailable(f"the new topics did not appear within {timeout_s:g} s")
 
 
-def max_message_bytes(kafka: str | Mapping[str, Any], name: str, timeout_s: float = 5.0) -> int | None:
-    """Return the largest record batch a topic takes, in bytes, or None when the broker does not say (rights, time)."""
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+def limits(kafka: str | Mapping[str, Any], names: Iterable[str], timeout_s: float = 5.0) -> dict[str, TopicLimits]:
+    """Return what each topic takes; none are known of one that the broker says nothing of (rights, time)."""
+    resources = {name: ConfigResource(ConfigResource.Type.TOPIC, name) for name in names}
+    admin = _Admin(kafka, timeout_s)
+    futures = admin.client.describe_configs(list(resources.values()), request_timeout=timeout_s)
+    return {name: _limits(admin, futures[resource]) for name, resource in resources.items()}
+
+
+def _limits(admin: "_Admin", future: "Future[Any]") -> TopicLimits:
     try:
-        admin = _Admin(kafka, timeout_s)
-        (future,) = admin.client.describe_configs([resource], request_timeout=timeout_s).values()
         found = admin.result(future, unless=_MISSING)
     except KafkaFailure:
-        return None
-    return int(found["max.message.bytes"].value) if found else None
+        return ANYTHING
+    if not found:
+        return ANYTHING
+    told = {name: entry.value for name, entry in found.items()}
+    by_event = told.get("message.timestamp.type") != "LogAppendTime"
+    return TopicLimits(
+        max_bytes=int(told["max.message.bytes"]),
+        compacted="compact" in told["cleanup.policy"],
+        before_max_ms=int(told.get("message.timestamp.before.max.ms", NO_LIMIT)) if by_event else NO_LIMIT,
+        after_max_ms=int(told.get("message.timestamp.after.max.ms", NO_LIMIT)) if by_event else NO_LIMIT,
+    )
 
 
 class _Admin:

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from pelton.producers.channel import Manner
+from pelton.producers.dead_letters import DeadLetters
 from pelton.schemas.codes import Code
 from pelton.schemas.rejection import Rejection
 from pelton.testing import make_message
@@ -18,8 +19,9 @@ BAD = Rejection(Code.MALFORMED, "not JSON", "decode", "ValueError")
 def bury(road: Any, message: Message) -> tuple[list[Message], list[str | None]]:
     """Write one dead letter; return what the topic then holds, and the names of the errors reported."""
     reports: list[str | None] = []
-    producer = road.channel(Manner.SINGLY).producer
-    road.dead_letters.produce(producer, message, BAD, lambda error, _: reports.append(error and error.name()))
+    channel = road.channel(Manner.SINGLY)
+    producer = channel.producer
+    road.dead_letters.produce(channel, message, BAD, lambda error, _: reports.append(error and error.name()))
     for _ in range(3):
         producer.poll(0)
     return road.kafka.read("dead"), reports
@@ -83,7 +85,7 @@ def test_what_the_client_refuses_at_once_is_a_report_and_not_an_exception(rig: M
         channel.producer.poll(0)
     reports: list[str] = []
     message = make_message(b"x")
-    road.dead_letters.produce(channel.producer, message, BAD, lambda error, _: reports.append(error.name()))
+    road.dead_letters.produce(channel, message, BAD, lambda error, _: reports.append(error.name()))
     assert reports == ["_FATAL"]
 
 
@@ -104,3 +106,41 @@ def test_b28_a_key_or_headers_that_do_not_fit_are_cut_as_well(rig: MAKE, at: str
     assert names["__connect.errors.offset"] == b"12"
     assert names["__connect.errors.exception.message"].startswith(b"(key, value and headers cut) ")
     assert reports == [None]
+
+
+@pytest.mark.parametrize(("value", "key"), [(b"v" * 9_000, b"k"), (b"v", b"k" * 9_000), (b"v" * 4_000, b"k" * 4_000)])
+def test_b28_what_is_known_not_to_fit_is_cut_before_it_is_sent(rig: MAKE, value: bytes, key: bytes) -> None:
+    """Inside a transaction a refusal costs everybody's work: 8,192 bytes are known to be the limit."""
+    road = rig()
+    road.dead_letters = DeadLetters("dead", "risk@1@abc", 8_192)
+    tried: list[Message] = []
+    road.kafka.refuse = lambda message: tried.append(message) or None
+    (dead,), reports = bury(road, make_message(value, key))
+    assert (dead.value(), dead.key()) == (value[:256], key[:256])
+    assert (reports, len(tried)) == ([None], 1)
+
+
+def test_b28_what_was_refused_once_is_not_tried_again_at_that_size(rig: MAKE) -> None:
+    road = rig()
+    road.kafka.max_bytes["dead"] = 30_000
+    tried: list[Message] = []
+    for _ in range(2):
+        bury(road, make_message(b"v" * 50_000))
+        road.kafka.refuse = lambda message: tried.append(message) or None
+    assert len(tried) == 1
+    assert [len(dead.value()) for dead in road.kafka.read("dead")] == [16_384] * 2
+
+
+def test_b28_letters_that_are_too_large_together_are_not_cut(rig: MAKE) -> None:
+    """In company the request was refused, and no letter of it; they are to be sent again one by one."""
+    road = rig()
+    road.kafka.max_bytes["dead"] = 30_000
+    reports: list[str | None] = []
+    channel = road.channel(Manner.TRANSACTED)
+    for _ in range(2):
+        message = make_message(b"v" * 20_000)
+        road.dead_letters.produce(channel, message, BAD, lambda error, _: reports.append(error and error.name()))
+    channel.producer.poll(0)
+    assert (reports, road.kafka.read("dead")) == (["MSG_SIZE_TOO_LARGE"] * 2, [])
+    (dead,), _ = bury(road, make_message(b"v" * 20_000))
+    assert dead.value() == b"v" * 20_000

@@ -65,6 +65,7 @@ class Road:
         from pelton.models.scorer import Scorer
         from pelton.progress import Progress
         from pelton.schemas.settings import Settings
+        from pelton.schemas.topic_limits import ANYTHING
 
         self.kafka = kafka
         stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead", **settings.pop("stream", {})}
@@ -79,7 +80,7 @@ class Road:
             Scorer(self.model, loaded, self.settings.batch.max_size, fixed_shape=False, metrics=metrics),
             index=0,
             sink_partitions=4,
-            sink_max_bytes=None,
+            limits={"out": ANYTHING, "dead": ANYTHING},
             metrics=metrics,
             progress=Progress.null(),
         )
