@@ -86,7 +86,7 @@ class Transaction:
         """
         if self._state is TransactionState.OPEN:
             # Back to back without this flush, the call below takes 100 ms; with it, a few (measured).
-            if self._producer.flush(deadline.remaining_s()):
+            if self._call(self._producer.flush, deadline=deadline):
                 raise BrokerUnavailable("scores are still on their way")
             self._call(self._producer.send_offsets_to_transaction, positions, member, deadline=deadline)
             self._move(TransactionState.ENDING)
@@ -108,11 +108,11 @@ class Transaction:
             self._call(self._producer.abort_transaction, deadline=deadline)
             self._move(TransactionState.IDLE)
 
-    def _call(self, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None) -> None:
+    def _call(self, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None) -> Any:
+        answer: Any = None
         try:
             if deadline is None:
-                call(*arguments)
-                return
+                return call(*arguments)
             for attempt in Retrying(
                 retry=retry_if_exception(_worth_another_try),
                 wait=wait_random_exponential(multiplier=0.02, max=0.5),
@@ -120,9 +120,10 @@ class Transaction:
                 reraise=True,
             ):
                 with attempt:
-                    call(*arguments, max(0.001, deadline.remaining_s()))
+                    answer = call(*arguments, max(0.001, deadline.remaining_s()))
         except KafkaException as refused:
             raise self._refusal(refused.args[0]) from refused
+        return answer
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         verdict = judge(error)

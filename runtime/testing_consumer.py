@@ -2,9 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
+
+from pelton.testing_group import Answer, FakeGroupMetadata
 
 if TYPE_CHECKING:
     from pelton.testing_kafka import FakeKafka
@@ -12,14 +14,7 @@ if TYPE_CHECKING:
 Partition = tuple[str, int]
 OnRebalance = Callable[["FakeConsumer", list[TopicPartition]], None]
 
-
-class Answer(NamedTuple):
-    """What a commit came to for one partition, in the shape of a `TopicPartition`, whose error nobody can set."""
-
-    topic: str
-    partition: int
-    offset: int
-    error: KafkaError | None
+PENDING = KafkaError(KafkaError._TIMED_OUT, "Local: Timed out")  # noqa: SLF001 - librdkafka's own codes begin so
 
 
 class FakeConsumer:
@@ -35,7 +30,8 @@ class FakeConsumer:
         self.closed = False
         self._kafka = kafka
         self._group = config.get("group.id", "")
-        self._next: dict[Partition, int] = {}
+        self._member_id = ""
+        self._next: dict[Partition, int | None] = {}
         self._position: dict[Partition, int] = {}
         self._script: list[tuple[int, bool, Callable[[], None]]] = []
         self._errors: deque[Message] = deque()
@@ -53,7 +49,8 @@ class FakeConsumer:
 
     def lose(self, *partitions: Partition, after: int = 0) -> None:
         """Let partitions be lost: the group has given them to somebody else already."""
-        self._at(after, lambda: self._rebalance(self._on_lost or self._on_revoke, partitions, self._unassign))
+        told = self._on_lost or self._on_revoke
+        self._at(after, lambda: self._rebalance(told, partitions, self._unassign, lost=True))
 
     def fail(self, error: KafkaError, topic: str | None = None, partition: int = -1, *, after: int = 0) -> None:
         """Let an error come out of `consume` in the place of a message."""
@@ -87,12 +84,8 @@ class FakeConsumer:
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool = True) -> list[Any] | None:
         """Commit offsets; an asynchronous commit is answered in a later `consume`."""
         self._check_open()
-        taken, answers = [], []
-        for at in offsets:
-            error = self._kafka.refuse_commit(at)
-            answers.append(Answer(at.topic, at.partition, at.offset, error))
-            if error is None:
-                taken.append(at)
+        answers = [Answer(at.topic, at.partition, at.offset, self._kafka.refuse_commit(at)) for at in offsets]
+        taken = [at for at, answer in zip(offsets, answers, strict=True) if answer.error is None]
         if taken:
             self._kafka.take_commit(self._group, taken)
         error = answers[0].error if not taken and answers else None
@@ -104,8 +97,10 @@ class FakeConsumer:
         return answers
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:  # noqa: ARG002
-        """Return the committed offsets and their metadata."""
+        """Return the committed offsets and their metadata. Raises while a transaction that holds some is open."""
         self._kafka.check_reachable()
+        if any(self._kafka.coordinator.pending(self._group, (at.topic, at.partition)) for at in partitions):
+            raise KafkaException(PENDING)
         found = [(at, self._kafka.committed(self._group, (at.topic, at.partition))) for at in partitions]
         return [known or TopicPartition(at.topic, at.partition) for at, known in found]
 
@@ -116,9 +111,7 @@ class FakeConsumer:
 
     def get_watermark_offsets(self, at: TopicPartition, timeout: float = -1, cached: bool = False) -> Any:  # noqa: ARG002
         """Return the first offset of a partition and the one after its last."""
-        first = self._kafka.fetch(at.topic, at.partition, 0, 1)
-        end = self._kafka.end(at.topic, at.partition)
-        return (first[0].offset() if first else end), end
+        return self._kafka.watermarks(at.topic, at.partition)
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions owned now."""
@@ -144,7 +137,16 @@ class FakeConsumer:
     def close(self) -> None:
         """Leave the group; what is owned is revoked first."""
         self._rebalance(self._on_revoke, sorted(self._next), self._unassign)
+        self._kafka.groups.follow(self._group, self._member_id, lost=True)
         self.closed = True
+
+    def memberid(self) -> str:
+        """Return the id that the group gave this member, empty while it has none."""
+        return self._member_id
+
+    def consumer_group_metadata(self) -> FakeGroupMetadata:
+        """Return the metadata of this member as of now."""
+        return self._kafka.groups.metadata(self._group, self._member_id)
 
     def _at(self, after: int, what: Callable[[], None], *, late: bool = False) -> None:
         self._script.append((self.calls + 1 + after, late, what))
@@ -152,20 +154,23 @@ class FakeConsumer:
     def _follow_script(self, *, late: bool) -> None:
         due = [step for step in self._script if step[0] <= self.calls and step[1] == late]
         self._script = [step for step in self._script if step not in due]
-        for _, _, what in due:
+        for *_, what in due:
             what()
 
-    def _rebalance(self, told: OnRebalance | None, partitions: Any, change: Callable[[Any], None]) -> None:
+    def _rebalance(
+        self, told: OnRebalance | None, partitions: Any, change: Callable[[Any], None], *, lost: bool = False
+    ) -> None:
+        self._member_id = self._kafka.groups.follow(self._group, self._member_id, lost=lost)
         if told is not None and (partitions or change == self._assign):
             told(self, [TopicPartition(*partition) for partition in partitions])
         change(partitions)
 
     def _assign(self, partitions: list[Partition]) -> None:
-        for partition in set(partitions) - set(self._next):
-            committed = self._kafka.committed(self._group, partition)
-            late = self.config.get("auto.offset.reset") == "latest"
-            start = self._kafka.end(*partition) if late else 0
-            self._next[partition] = committed.offset if committed else start
+        self._next |= {partition: self._start(partition) for partition in set(partitions) - set(self._next)}
+
+    def _start(self, partition: Partition) -> int | None:
+        late = self.config.get("auto.offset.reset") == "latest"
+        return self._kafka.start(self._group, partition, late=late)
 
     def _unassign(self, partitions: list[Partition]) -> None:
         for partition in partitions:
@@ -176,7 +181,10 @@ class FakeConsumer:
     def _take(self, n: int) -> list[Message]:
         messages = [self._errors.popleft() for _ in range(min(n, len(self._errors)))]
         for partition in sorted(set(self._next) - self.paused):
-            found = self._kafka.fetch(*partition, self._next[partition], n - len(messages))
+            start = self._next[partition]
+            if start is None and (start := self._start(partition)) is None:
+                continue
+            found = self._kafka.fetch(*partition, start, n - len(messages))
             if found:
                 messages += found
                 self._next[partition] = self._position[partition] = (found[-1].offset() or 0) + 1

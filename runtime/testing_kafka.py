@@ -3,6 +3,7 @@
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from operator import methodcaller
 from typing import Any
 
@@ -10,7 +11,10 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError, KafkaException, M
 from confluent_kafka.admin import ClusterMetadata, PartitionMetadata, TopicMetadata  # type: ignore[attr-defined]
 
 from pelton.testing_consumer import FakeConsumer
+from pelton.testing_coordinator import FakeCoordinator, Fate
+from pelton.testing_group import FakeGroups
 from pelton.testing_producer import FakeProducer
+from pelton.testing_transactional import FakeTransactionalProducer
 
 Partition = tuple[str, int]
 Headers = Sequence[tuple[str, bytes | None]]
@@ -82,6 +86,8 @@ class FakeKafka:
         self.producers: list[FakeProducer] = []
         self.changed = threading.Condition()
         """Notified after every write."""
+        self.groups = FakeGroups()
+        self.coordinator = FakeCoordinator(self)
         self._committed: dict[tuple[str, str, int], TopicPartition] = {}
 
     def consumer(self, config: Mapping[str, Any], **_: Any) -> FakeConsumer:
@@ -90,8 +96,9 @@ class FakeKafka:
         return self.consumers[-1]
 
     def producer(self, config: Mapping[str, Any], **_: Any) -> FakeProducer:
-        """Make a producer, by the configuration of a real one."""
-        self.producers.append(FakeProducer(self, config))
+        """Make a producer, by the configuration of a real one: with a `transactional.id`, a transactional one."""
+        kind = FakeTransactionalProducer if config.get("transactional.id") else FakeProducer
+        self.producers.append(kind(self, config))
         return self.producers[-1]
 
     def write(
@@ -128,19 +135,34 @@ class FakeKafka:
             return message
 
     def read(self, topic: str) -> list[Message]:
-        """Return what a topic holds, partition after partition."""
-        return [message for records in self.topics[topic] for message in records]
+        """Return what a topic holds and is committed, partition after partition."""
+        with self.changed:
+            found = [message for records in self.topics[topic] for message in records]
+            return [message for message in found if self.coordinator.fate(message) is Fate.COMMITTED]
 
     def end(self, topic: str, partition: int) -> int:
         """Return the offset that the next record of a partition gets."""
         records = self.topics[topic][partition]
         return (records[-1].offset() or 0) + 1 if records else 0
 
+    def start(self, group: str, partition: Partition, *, late: bool) -> int | None:
+        """Return where a member of a group begins; None until the transaction has ended that holds its offset."""
+        if self.coordinator.pending(group, partition):
+            return None
+        committed = self.committed(group, partition)
+        return committed.offset if committed else self.end(*partition) if late else 0
+
+    def watermarks(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first offset of a partition and the one after its last."""
+        records, end = self.topics[topic][partition], self.end(topic, partition)
+        return (records[0].offset() or 0) if records else end, end
+
     def fetch(self, topic: str, partition: int, offset: int, n: int) -> list[Message]:
-        """Return up to `n` records of a partition from an offset on."""
-        records = self.topics[topic][partition]
-        first = bisect_left(records, offset, key=_offset)
-        return records[first : first + n]
+        """Return up to `n` records of a partition from an offset on, as a read_committed consumer gets them."""
+        with self.changed:
+            records = self.topics[topic][partition]
+            first = bisect_left(records, offset, key=_offset)
+            return list(islice(self.coordinator.stable(islice(records, first, None)), n))
 
     def take_commit(self, group: str, offsets: list[TopicPartition]) -> None:
         """Commit offsets of a group, together with their metadata."""
@@ -148,7 +170,7 @@ class FakeKafka:
         self.commits.append({(at.topic, at.partition): at.offset for at in offsets})
 
     def committed(self, group: str, partition: Partition) -> TopicPartition | None:
-        """Return what a group has committed for a partition, or None."""
+        """Return what a group has committed for a partition, or None; what is part of an open transaction is not."""
         return self._committed.get((group, *partition))
 
     def describe(self, topic: str | None = None) -> ClusterMetadata:

@@ -23,7 +23,9 @@ TOO_LARGE = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "Broker: Message size too 
 
 
 @dataclass(slots=True)
-class _Outgoing:
+class Outgoing:
+    """A record on its way to the broker."""
+
     topic: str
     partition: int
     value: bytes | None
@@ -34,10 +36,12 @@ class _Outgoing:
 
     @property
     def n_bytes(self) -> int:
+        """Bytes of key, value and headers."""
         return sum(len(part or b"") for part in (self.value, self.key, *(value for _, value in self.headers)))
 
     def as_message(self, offset: int | None = None) -> Message:
-        place: dict[str, Any] = {} if offset is None else {"offset": offset}
+        """Return the record as its delivery report shows it."""
+        place: Any = {} if offset is None else {"offset": offset}
         return Message(topic=self.topic, partition=self.partition, key=self.key, value=self.value, **place)
 
 
@@ -57,8 +61,8 @@ class FakeProducer:
         self._max_message_bytes = int(config.get("message.max.bytes", 1_000_000))
         self._batch = int(config.get("batch.num.messages", 10_000))
         self._gapless = bool(config.get("enable.gapless.guarantee", False))
-        self._queues: dict[Partition, deque[_Outgoing]] = {}
-        self._reports: deque[tuple[KafkaError | None, _Outgoing, int | None] | KafkaError] = deque()
+        self._queues: dict[Partition, deque[Outgoing]] = {}
+        self._reports: deque[tuple[KafkaError | None, Outgoing, int | None] | KafkaError] = deque()
         self._open = self._open_bytes = 0
         self._fatal = False
 
@@ -73,7 +77,7 @@ class FakeProducer:
         headers: list[tuple[str, bytes | None]] | None = None,
     ) -> None:
         """Queue one record. Raises BufferError when the queue is full, KafkaException when it is refused at once."""
-        sent = _Outgoing(topic, partition, value, key, on_delivery, timestamp, list(headers or ()))
+        sent = Outgoing(topic, partition, value, key, on_delivery, timestamp, list(headers or ()))
         error = self._enqueue(sent)
         if error is QUEUE_FULL:
             raise BufferError("Local: Queue full")
@@ -87,7 +91,7 @@ class FakeProducer:
         taken = 0
         for message in messages:
             callback = message.get("callback", on_delivery)
-            sent = _Outgoing(topic, partition, message.get("value"), message.get("key"), callback)
+            sent = Outgoing(topic, partition, message.get("value"), message.get("key"), callback)
             if error := self._enqueue(sent):
                 message["_error"] = error
             taken += error is None
@@ -127,7 +131,7 @@ class FakeProducer:
     def __len__(self) -> int:
         return self._open
 
-    def _enqueue(self, sent: _Outgoing) -> KafkaError | None:
+    def _enqueue(self, sent: Outgoing) -> KafkaError | None:
         if self._fatal:
             return FATAL
         if sent.n_bytes > self._max_message_bytes:
@@ -148,17 +152,17 @@ class FakeProducer:
                 if any(errors) and self._gapless:
                     self.break_down(GAP)
                 for sent, error in zip(batch, errors, strict=True):
-                    self._reports.append((error, sent, None if error else self._deliver(sent)))
+                    self._reports.append((error, sent, None if error else self._written(sent).offset()))
             if self._fatal:
                 self._give_up()
 
-    def _batches(self) -> Iterator[list[_Outgoing]]:
+    def _batches(self) -> Iterator[list[Outgoing]]:
         """Take out of the queue what can leave, in batches of one partition."""
         for partition, queue in self._queues.items():
             while queue and not self._fatal and self._kafka.reachable and partition not in self._kafka.stalled:
                 yield [queue.popleft() for _ in range(min(self._batch, len(queue)))]
 
-    def _refusals(self, batch: list[_Outgoing]) -> list[KafkaError | None]:
+    def _refusals(self, batch: list[Outgoing]) -> list[KafkaError | None]:
         limit = self._kafka.max_bytes.get(batch[0].topic)
         if limit is not None and sum(sent.n_bytes for sent in batch) > limit:
             return [TOO_LARGE] * len(batch)
@@ -170,23 +174,16 @@ class FakeProducer:
         rest = OTHER_RECORD if first.code() == KafkaError.INVALID_RECORD else first
         return [error or rest for error in errors]
 
-    def _deliver(self, sent: _Outgoing) -> int | None:
-        written = self._kafka.write(
-            sent.topic,
-            sent.value,
-            sent.key,
-            partition=sent.partition,
-            headers=sent.headers or None,
-            timestamp_ms=sent.timestamp_ms,
-        )
-        return written.offset()
+    def _written(self, sent: Outgoing) -> Message:
+        place: Any = {"partition": sent.partition, "headers": sent.headers or None, "timestamp_ms": sent.timestamp_ms}
+        return self._kafka.write(sent.topic, sent.value, sent.key, **place)
 
     def _give_up(self) -> None:
         for queue in self._queues.values():
             self._reports += [(PURGED, sent, None) for sent in queue]
             queue.clear()
 
-    def _serve(self, report: tuple[KafkaError | None, _Outgoing, int | None] | KafkaError) -> None:
+    def _serve(self, report: tuple[KafkaError | None, Outgoing, int | None] | KafkaError) -> None:
         if isinstance(report, KafkaError):
             raise KafkaException(report)
         error, sent, offset = report
