@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types bench docs check-deploy clean
+.PHONY: help setup demo test chaos lint types bench docs check-deploy clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -20,6 +20,9 @@ demo: $(STAMP) ## score 50,000 real flights on a real local Kafka, and check the
 
 test: $(STAMP) lint types ## lint, check types, run every test
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+chaos: $(STAMP) ## kill storms for hours and generated faults, more than `make test` has time for
+	PELTON_CHAOS=1 $(BIN)/pytest -m chaos
 
 lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff check

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ def eventually(condition: Callable[[], T], within_s: float = PATIENCE_S, otherwi
 class Served:
     """One `pelton serve`; a context manager that leaves no process behind."""
 
-    def __init__(self, settings: dict[str, Any], folder: Path) -> None:
+    def __init__(self, settings: dict[str, Any], folder: Path, command: Sequence[str] = SERVE) -> None:
         self.settings = settings
         stream = settings["stream"]
         self.sources, self.sink, self.dead_letter = stream["topics"], stream["sink"], stream["dead_letter"]
@@ -46,7 +46,7 @@ class Served:
         config = folder / "pelton.yaml"
         config.write_text(yaml.safe_dump(settings))
         with self._log_file.open("wb") as log:
-            self.process = subprocess.Popen([*SERVE, str(config)], stdout=log, stderr=log, cwd=folder)
+            self.process = subprocess.Popen([*command, str(config)], stdout=log, stderr=log, cwd=folder)
         self._port = 0
 
     def __enter__(self) -> "Served":

@@ -2,79 +2,25 @@
 
 import json
 import signal
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message
 
-from pelton.models.package import load_package
 from tests.broker.conftest import Serve
 from tests.broker.outside import Outside
 from tests.broker.served import Served, eventually
+from tests.chain.stream import BROKEN_EVERY, MLP, N_VECTORS, PARTITIONS, Fill, expected_scores, value
 
 N_EVENTS = 100_000
-PARTITIONS = 4
 RATE = 6_000
-N_VECTORS, N_KEYS = 997, 500
-BROKEN_EVERY = 1_000
-MLP = Path(__file__).parents[2] / "benchmarks" / "mlp" / "1"
-
-VECTORS = np.random.default_rng(3).normal(size=(N_VECTORS, 32)).round(4)
-BODIES = [json.dumps(vector.tolist()) for vector in VECTORS]
-
-
-class Fill(threading.Thread):
-    """Sends events at a steady rate until there are `N_EVENTS` and enough has happened meanwhile."""
-
-    def __init__(self, brokers: str, topic: str) -> None:
-        super().__init__(daemon=True)
-        self.sent = 0
-        self.enough = threading.Event()
-        self.refused: list[Any] = []
-        self._topic = topic
-        self._producer = Producer({"bootstrap.servers": brokers, "linger.ms": 5, "enable.idempotence": True})
-
-    def run(self) -> None:
-        began_s = time.monotonic()
-        while self.sent < N_EVENTS or not self.enough.is_set():
-            i = self.sent
-            while i % 60 == 0 and (early_s := began_s + i / RATE - time.monotonic()) > 0:
-                self._producer.poll(early_s)
-            key = i % N_KEYS
-            self._producer.produce(self._topic, value(i), f"key-{key}", key % PARTITIONS, on_delivery=self._delivered)
-            self.sent = i + 1
-        self.refused += [None] * self._producer.flush(20)
-
-    def _delivered(self, error: Any, _: Message) -> None:
-        if error is not None:
-            self.refused.append(error)
-
-
-def value(i: int) -> str:
-    """Return event `i`; one of a thousand is broken."""
-    return f'{{"id": "e{i}", "x": {BODIES[i % N_VECTORS]}}}' if i % BROKEN_EVERY else f'{{"id": "e{i}", "x": '
-
-
-def expected_scores() -> np.ndarray:
-    """Return the network's answer to every vector, worked out without torch, in double precision."""
-    weights = load_package(str(MLP)).load("cpu").module.state_dict()
-    layers = [(weights[f"{n}.weight"].double().numpy(), weights[f"{n}.bias"].double().numpy()) for n in (0, 2, 4)]
-    x = VECTORS
-    for weight, bias in layers[:-1]:
-        x = np.maximum(x @ weight.T + bias, 0)
-    weight, bias = layers[-1]
-    return (x @ weight.T + bias)[:, 0]
 
 
 @contextmanager
 def filling(brokers: str, topic: str) -> Iterator[Fill]:
-    fill = Fill(brokers, topic)
+    fill = Fill(brokers, topic, RATE, at_least=N_EVENTS)
     fill.start()
     yield fill
     fill.enough.set()
@@ -97,7 +43,7 @@ def check_scores(messages: list[Message], n_sent: int) -> int:
         assert message.key().decode() == wire["event_id"]
         assert message.partition() == wire["source"]["partition"]
         i = int(wire["event_id"][1:])
-        assert wire["source"]["partition"] == i % N_KEYS % PARTITIONS
+        assert wire["source"]["partition"] == i % PARTITIONS
         if i not in found:
             # What comes again may come late; the first time, each partition is in the order of its source.
             assert wire["source"]["offset"] > seen.get(message.partition(), -1), "out of order"

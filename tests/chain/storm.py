@@ -1,0 +1,86 @@
+"""A storm over a group of workers: blow after blow, each one once scores flow again on every partition."""
+
+import random
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from pelton.local_kafka import LocalKafka
+from tests.broker.served import eventually
+from tests.chain.storm_crew import Crew, frozen, holds
+from tests.chain.storm_flow import Flow
+from tests.chain.storm_plan import Blow
+from tests.chain.stream import Fill
+
+FLOWS_S = 60.0
+
+
+class Storm(AbstractContextManager["Storm"]):
+    """Strikes; a context manager in which the events flow.
+
+    Each blow ends when every partition has given a score of an event that was sent after it: a blow that comes while
+    the group is still busy with the last one hits workers without partitions, and lets the wrong ones pass.
+    """
+
+    def __init__(self, crew: Crew, fill: Fill, flow: Flow, rng: random.Random, kafka: LocalKafka | None = None) -> None:
+        self.struck: dict[str, int] = {}
+        self.took_s: dict[str, float] = {}
+        self._crew, self._fill, self._flow, self._rng, self._kafka = crew, fill, flow, rng, kafka
+        self._began_s = 0.0
+        self._blows = {
+            Blow.KILL: self._kill,
+            Blow.STOP: self._stop,
+            Blow.ADD: self._add,
+            Blow.REMOVE: self._remove,
+            Blow.BROKER: self._restart_broker,
+        }
+
+    def __enter__(self) -> "Storm":
+        self._fill.start()
+        self._flow.start()
+        self.await_flow()
+        self._began_s = time.monotonic()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._fill.enough.set()
+        self._fill.join(FLOWS_S)
+        self._flow.over.set()
+        self._flow.join(FLOWS_S)
+        assert error or not (self._fill.is_alive() or self._fill.refused)
+
+    def strike(self, blow: Blow) -> None:
+        """Deal one blow and wait until scores flow again."""
+        began_s = time.monotonic()
+        self._blows[blow]()
+        self.await_flow()
+        name, took_s = blow.value, time.monotonic() - began_s
+        self.struck[name] = self.struck.get(name, 0) + 1
+        self.took_s[name] = round(self.took_s.get(name, 0) + took_s, 1)
+
+    def lasted_s(self) -> float:
+        """Return how long scores have flowed."""
+        return time.monotonic() - self._began_s
+
+    def await_flow(self) -> None:
+        """Wait until every partition has given a score of an event sent from now on."""
+        n_sent = self._fill.sent
+        eventually(lambda: self._flow.reached(n_sent), FLOWS_S, lambda: f"{self._flow.silent_s()}\n{self._crew.logs()}")
+
+    def _kill(self) -> None:
+        self._crew.holder(self._rng).kill_worker()
+
+    def _stop(self) -> None:
+        with frozen(self._crew.holder(self._rng)):
+            self.await_flow()
+
+    def _add(self) -> None:
+        added = self._crew.add()
+        eventually(lambda: holds(added), FLOWS_S, added.log_text)
+
+    def _remove(self) -> None:
+        self._crew.remove(self._crew.holder(self._rng))
+
+    def _restart_broker(self) -> None:
+        assert self._kafka is not None
+        self._kafka.restart()
