@@ -36,10 +36,10 @@ class Storm(AbstractContextManager["Storm"]):
         }
 
     def __enter__(self) -> "Storm":
+        self._began_s = time.monotonic()
         self._fill.start()
         self._flow.start()
         self.await_flow()
-        self._began_s = time.monotonic()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -59,7 +59,7 @@ class Storm(AbstractContextManager["Storm"]):
         self.took_s[name] = round(self.took_s.get(name, 0) + took_s, 1)
 
     def lasted_s(self) -> float:
-        """Return how long scores have flowed."""
+        """Return how long events have flowed."""
         return time.monotonic() - self._began_s
 
     def await_flow(self) -> None:
