@@ -31,8 +31,8 @@ AGAIN_S = 0.01
 class ExactSink:
     """Writes what became of each record, and commits it together with the offsets.
 
-    `write` belongs to the scoring thread; whoever commits (the committer, or a revoke callback) holds the same lock
-    from the look at who owns the records to the broker's answer.
+    `write` belongs to the scoring thread; whoever commits (the committer, or a revoke callback) holds the lock from
+    the look at who owns the records to the broker's answer. What is written meanwhile waits in the inbox, its writer not.
     """
 
     transactional = True
@@ -59,6 +59,7 @@ class ExactSink:
         self._lock = threading.RLock()
         self._room = threading.Condition()
         self._window = Window(limits, self._wait_for_room)
+        self._inbox: deque[tuple[Ticket, float]] = deque()
         self._waiting: dict[Ticket, float] = {}
         self._settled: deque[Settled] = deque()
         self._failure: PeltonError | None = None
@@ -85,12 +86,8 @@ class ExactSink:
         for head, own in in_pieces(records, outcomes, self._window.max_records):
             ticket = self._sender.ticket(head, own)
             self._window.enter(ticket.n_outputs, self._check)
-            with self._lock:
-                self._waiting[ticket] = time.monotonic()
-                self._work.add(ticket)
-                self.written.set()
-                ticket.carried_bytes = ticket.n_bytes
-                self._window.carry(ticket.carried_bytes)
+            self._inbox.append((ticket, time.monotonic()))
+            self._take_in()
 
     def settled(self) -> list[Settled]:
         """Return the blocks that were committed since the last call; raises what ended the commits for good."""
@@ -106,18 +103,16 @@ class ExactSink:
             return False
         try:
             self._check()
-            if self.closed:
-                return not self._waiting
-            self.hurry.clear()
-            self._settle(self._work.commit(deadline))
-            if not self._waiting:
-                self.written.clear()
-            return not self._waiting
+            if not self.closed:
+                self._commit(deadline)
+            committed = not self._waiting
         except PeltonError as error:
             self.fail(error)
             raise
         finally:
             self._lock.release()
+        self._take_in()
+        return committed and not self._inbox
 
     def flush(self, deadline: Deadline) -> bool:
         """Commit until all is committed; return False once the deadline has passed or the group has moved on."""
@@ -140,6 +135,7 @@ class ExactSink:
             except KafkaFailure as error:
                 log.warning("transaction_left_open", reason=str(error), ends_after_s=self._timeout_s)
             finally:
+                self._inbox.clear()
                 self._waiting.clear()
                 self._channel.discard()
                 self._lock.release()
@@ -157,6 +153,30 @@ class ExactSink:
     def reach(self, timeout_s: float) -> None:
         """Ask the broker for the topics written to; from any thread. Raises KafkaFailure unless it has them all."""
         self._channel.reach(self._topics, timeout_s)
+
+    def _commit(self, deadline: Deadline) -> None:
+        self.hurry.clear()
+        self._empty_inbox()
+        self._settle(self._work.commit(deadline))
+        if not self._waiting:
+            self.written.clear()
+
+    def _take_in(self) -> None:
+        """Send what was handed over; during a commit nobody waits for that, as it looks here again at its end."""
+        while self._inbox and not self.closed and self._lock.acquire(blocking=False):
+            try:
+                self._empty_inbox()
+            finally:
+                self._lock.release()
+
+    def _empty_inbox(self) -> None:
+        while self._inbox:
+            ticket, written_s = self._inbox.popleft()
+            self._waiting[ticket] = written_s
+            self._work.add(ticket)
+            self.written.set()
+            ticket.carried_bytes = ticket.n_bytes
+            self._window.carry(ticket.carried_bytes)
 
     def _settle(self, done: list[Ticket]) -> None:
         dropped = self._waiting.keys() - set(self._work) - set(done)
