@@ -32,7 +32,7 @@ class ExactSink:
     """Writes what became of each record, and commits it together with the offsets.
 
     `write` belongs to the scoring thread; whoever commits (the committer, or a revoke callback) holds the lock from
-    the look at who owns the records to the broker's answer. What is written meanwhile waits in the inbox, its writer not.
+    the look at who owns the records to the broker's answer. What is written meanwhile waits in an inbox.
     """
 
     transactional = True
