@@ -38,6 +38,8 @@ class Source:
     ) -> None:
         self.assignment = assignment
         self.joined = False
+        self.rebalancing = False
+        """Whether partitions have left, and the group has not said yet which come instead."""
         self.problems: dict[str, str] = {}
         self.unreadable: dict[Partition, str] = {}
         """Partitions that bring nothing, for want of an offset to begin at, until they are assigned anew."""
@@ -151,7 +153,7 @@ class Source:
             consumer.incremental_assign(added)
         else:
             consumer.assign(added)
-        self.joined = True
+        self.joined, self.rebalancing = True, False
         self._note_member()
         partitions = _partitions(added)
         self._forget_unreadable(partitions)
@@ -165,7 +167,7 @@ class Source:
         log.info("partitions_assigned", partitions=partitions, epoch=epoch)
 
     def _on_revoke(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
-        partitions = _partitions(gone)
+        partitions, self.rebalancing = _partitions(gone), True
         self._note_member()
         if self._listener is not None:
             self._listener.on_revoked(partitions)
@@ -174,7 +176,7 @@ class Source:
         log.info("partitions_revoked", partitions=partitions)
 
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
-        partitions = _partitions(gone)
+        partitions, self.rebalancing = _partitions(gone), True
         self.member = None
         self.assignment.revoke(partitions)
         self._forget_unreadable(partitions)

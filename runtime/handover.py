@@ -21,9 +21,9 @@ class Handover:
     Called during a poll, while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
     """
 
-    def __init__(self, loop: Loop, on_joined: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, on_joined: Callable[[], None], on_moving: Callable[[], None]) -> None:
         self._loop = loop
-        self._on_joined = on_joined
+        self._on_joined, self._on_moving = on_joined, on_moving
 
     def on_assigned(self, partitions: list[Partition]) -> None:
         """Say that the group is joined; a member without a partition has joined as well."""
@@ -35,6 +35,7 @@ class Handover:
         """Drop what waits, let the batch in hand end, and commit what became safe."""
         loop = self._loop
         loop.metrics.rebalances.labels("revoked").inc()
+        self._on_moving()
         deadline = Deadline.after(REVOKE_BUDGET_S)
         loop.batcher.drop(_of(partitions))
         if not (loop.batcher.wait_for_batch(deadline.remaining_s()) and loop.sink.flush(deadline)):
@@ -50,6 +51,7 @@ class Handover:
     def on_lost(self, partitions: list[Partition]) -> None:
         """Drop everything: another member may be at work on these already."""
         self._loop.metrics.rebalances.labels("lost").inc()
+        self._on_moving()
         self._loop.batcher.drop(_of(partitions))
         self._forget(partitions)
 

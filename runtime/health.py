@@ -12,7 +12,7 @@ a broker, a rebalance, a failing sink and a crash loop are no reason to restart 
 ready before may be coming back from its death while at least one other is ready: a single crash
 must not shrink a Service or stop a rollout, but a rollout must not go on over a worker that
 never came up. A crash loop, a failing sink, draining, and a rebalance longer than its grace are
-not ready.
+not ready. A worker that rebalances or comes back is named in the notes.
 """
 
 from collections.abc import Sequence
@@ -70,6 +70,8 @@ class Verdict:
     """The answer to one probe, and why it is no."""
 
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is going on and speaks not against it."""
 
     @property
     def ok(self) -> bool:
@@ -78,7 +80,8 @@ class Verdict:
 
     def describe(self) -> dict[str, str | list[str]]:
         """Return the body of the probe's answer."""
-        return {"status": "ok" if self.ok else "failing", "reasons": list(self.reasons)}
+        told: dict[str, str | list[str]] = {"status": "ok" if self.ok else "failing", "reasons": list(self.reasons)}
+        return told | {"notes": list(self.notes)} if self.notes else told
 
 
 def hang(worker: WorkerView, now_s: float, stall_s: float) -> str:
@@ -126,7 +129,8 @@ def ready(supervisor: SupervisorState, workers: Sequence[WorkerView], now_s: flo
     lacking = [w for w in workers if w.index not in serving and not (serving and _forgiven(w))]
     if not workers:
         return Verdict(("no worker was started yet",))
-    return Verdict(tuple(_say(w, _silent_s(w, now_s)) for w in lacking))
+    noted = [w for w in workers if w not in lacking and w.state is not WorkerState.READY]
+    return Verdict(tuple(_say(w, _silent_s(w, now_s)) for w in lacking), tuple(map(_say, noted)))
 
 
 def _serves(worker: WorkerView, now_s: float, stable_s: float) -> bool:

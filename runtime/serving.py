@@ -80,7 +80,7 @@ class Serving:
         lag = Lag(client_properties(settings), settings.stream.group, settings.stream.reset)
         watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
-        loop.source.join(Handover(loop, watch.joined))
+        loop.source.join(Handover(loop, watch.joined, watch.moving))
         relay = Relay(loop)
         try:
             relay.run(stopping)

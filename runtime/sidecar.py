@@ -22,8 +22,8 @@ class Sidecar:
     """Serves what the three callables return; it never waits for a worker.
 
     `/health/startup`, `/health/live`, `/health/ready` answer 200 or 503 with
-    `{"status": "ok" | "failing", "reasons": [...]}`; `/metrics` in Prometheus' text format;
-    `/status` as JSON. `/` names them all.
+    `{"status": "ok" | "failing", "reasons": [...]}` and, where there are any, "notes"; `/metrics`
+    in Prometheus' text format; `/status` as JSON. `/` names them all.
     """
 
     def __init__(

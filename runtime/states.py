@@ -1,10 +1,9 @@
 """What a worker and its supervisor can be, and which moves between those states are legal:
 
-    starting ─▶ loading ─▶ warming ─▶ joining ─▶ ready ◀─▶ rebalancing
-                                         ▲         │
-                                         └─────────┴──▶ blocked (and back)
+    starting ─▶ loading ─▶ warming ─▶ joining ◀─▶ ready ◀─▶ rebalancing ◀─▶ blocked
 
-Any state can turn to draining, then stopped; any death turns to restarting, then starting.
+The last four may follow each other in any order. Any state can turn to draining, then stopped;
+any death turns to restarting, then starting.
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ class WorkerState(StrEnum):
     READY = "ready"
     """Events are scored as they come; a member without a partition is ready too."""
     REBALANCING = "rebalancing"
-    """Partitions are moving between the members of the group."""
+    """Partitions have left this member, and the group has not said yet which come instead."""
     BLOCKED = "blocked"
     """Scores cannot leave: the sink or the dead-letter topic refuses. It resumes by itself."""
     DRAINING = "draining"
@@ -59,7 +58,7 @@ MOVES: Mapping[WorkerState, frozenset[WorkerState]] = MappingProxyType(
         _S.STARTING: _ENDS | {_S.LOADING},
         _S.LOADING: _ENDS | {_S.WARMING},
         _S.WARMING: _ENDS | {_S.JOINING},
-        _S.JOINING: _ENDS | {_S.READY, _S.BLOCKED},
+        _S.JOINING: _ENDS | {_S.READY, _S.REBALANCING, _S.BLOCKED},
         _S.READY: _ENDS | {_S.REBALANCING, _S.BLOCKED, _S.JOINING},
         _S.REBALANCING: _ENDS | {_S.READY, _S.BLOCKED, _S.JOINING},
         _S.BLOCKED: _ENDS | {_S.READY, _S.REBALANCING, _S.JOINING},

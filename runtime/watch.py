@@ -38,6 +38,11 @@ class Watch:
         """Say that the group is joined; called from the poll thread."""
         self._tell(WorkerState.READY, self._problems())
 
+    def moving(self) -> None:
+        """Say that partitions leave; called from the poll thread, before the work in hand is waited for."""
+        if self._reporter.current is WorkerState.READY:
+            self._tell(WorkerState.REBALANCING, "")
+
     def status(self) -> StatusReport:
         """Return what `/status` shows of this worker, and tell the supervisor when its state has changed."""
         if not self._draining:
@@ -91,7 +96,7 @@ class Watch:
             unreadable = sorted(source.unreadable.items())
             self._tell(WorkerState.BLOCKED, "; ".join(f"{topic}/{n}: {why}" for (topic, n), why in unreadable))
         else:
-            self._tell(WorkerState.READY, problems)
+            self._tell(WorkerState.REBALANCING if source.rebalancing else WorkerState.READY, problems)
 
     def _tell(self, state: WorkerState, reason: str) -> None:
         if not self._draining:

@@ -86,12 +86,16 @@ class Road:
         )
         self.consumer = self.kafka.consumers[-1]
         self.joined = 0
-        self.handover = Handover(self.loop, self._count_join)
+        self.moving = 0
+        self.handover = Handover(self.loop, self._count_join, self._count_move)
         if join:
             self.loop.source.join(self.handover)
 
     def _count_join(self) -> None:
         self.joined += 1
+
+    def _count_move(self) -> None:
+        self.moving += 1
 
     def write(self, *values: Any, partition: int = 0, **options: Any) -> None:
         """Write events: bytes and None as they are, a number as `{"x": number}`, the rest as JSON."""

@@ -60,6 +60,15 @@ def test_b17_a_rebalance_leaves_it_ready_for_a_grace_time_and_live_for_good(afte
     assert hang(moving, NOW_S, STALL_S) == ""
 
 
+def test_b17_a_rebalance_shows_in_the_answer_of_the_probe() -> None:
+    moving = in_state("rebalancing", since_s=NOW_S - 1, reason="later: unknown topic")
+    told = ready(SupervisorState.RUNNING, [SERVING, moving], NOW_S, STABLE_S).describe()
+    assert told == {"status": "ok", "reasons": [], "notes": ["worker 1 is rebalancing: later: unknown topic"]}
+    moving = replace(moving, since_s=NOW_S - REBALANCE_GRACE_S - 1)
+    told = ready(SupervisorState.RUNNING, [SERVING, moving], NOW_S, STABLE_S).describe()
+    assert told == {"status": "failing", "reasons": ["worker 1 is rebalancing: later: unknown topic"]}
+
+
 @pytest.mark.parametrize("state", ["restarting", "starting", "loading", "warming", "joining"])
 def test_one_worker_may_come_back_while_another_serves(state: str) -> None:
     back = in_state(state, deaths=1, ready_since_s=0.0)

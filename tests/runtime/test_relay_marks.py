@@ -72,7 +72,7 @@ def relay(kafka: FakeKafka, scorer: Scripted, monkeypatch: pytest.MonkeyPatch) -
         metrics=Metrics(),
         progress=Progress.null(),
     )
-    source.join(Handover(loop, lambda: None))
+    source.join(Handover(loop, lambda: None, lambda: None))
     relay = Relay(loop)
     yield relay
     relay.drain(Deadline.after(0.05))

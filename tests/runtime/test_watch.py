@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError
 
 from pelton.consumers.assignment import Partition
 from pelton.errors import BrokerUnavailable
+from pelton.handover import Handover
 from pelton.reports import Reporter, StatusReport
 from pelton.states import WorkerState
 from pelton.watch import Watch
@@ -47,6 +48,10 @@ class Look:
 
         reporter.state = tell  # type: ignore[method-assign]
         self.watch = Watch(walk.loop, reporter, self.lag, identity=IDENTITY, sink_failing_s=10.0)
+
+    def join(self) -> None:
+        """Join the group as a worker does."""
+        self.walk.loop.source.join(Handover(self.walk.loop, self.watch.joined, self.watch.moving))
 
 
 @pytest.fixture
@@ -94,6 +99,51 @@ def test_b40_a_topic_that_is_missing_is_named_and_the_others_are_served(look: MA
     one.walk.walk()
     one.watch.status()
     assert one.told[-1] == ("ready", "later: Broker: Unknown topic")
+
+
+@pytest.mark.parametrize("how", ["revoke", "lose"])
+def test_b17_a_worker_is_rebalancing_until_the_group_has_said_what_comes(look: MAKE, how: str) -> None:
+    one = look(manual=True, join=False)
+    one.join()
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    getattr(one.walk.consumer, how)(("in", 0))
+    one.walk.walk()
+    assert one.told == [("ready", ""), ("rebalancing", "")]
+    one.watch.status()
+    assert one.told[-1] == ("rebalancing", "")
+    one.walk.consumer.give()
+    one.walk.walk()
+    one.watch.status()
+    assert one.told == [("ready", ""), ("rebalancing", ""), ("ready", "")]
+
+
+def test_b17_a_worker_whose_scores_cannot_leave_stays_blocked_over_a_rebalance(look: MAKE) -> None:
+    one = look(manual=True, join=False)
+    one.join()
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    one.walk.kafka.reachable = False
+    reach_again(one)
+    one.watch.status()
+    one.walk.consumer.revoke(("in", 0))
+    one.walk.walk()
+    one.watch.status()
+    assert [state for state, _ in one.told] == ["ready", "blocked"]
+
+
+def test_b17_a_rebalance_is_told_before_the_batch_in_hand_is_waited_for(
+    look: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = look(manual=True, join=False)
+    one.join()
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    seen: list[WorkerState] = []
+    monkeypatch.setattr(one.walk.loop.batcher, "wait_for_batch", lambda _: bool(seen.append(one.reporter.current)))
+    one.walk.consumer.revoke(("in", 0))
+    one.walk.walk()
+    assert seen[0] is WorkerState.REBALANCING
 
 
 def test_a_sink_that_cannot_be_reached_blocks_until_it_can(look: MAKE) -> None:
