@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from pelton.consumers.assignment import Partition
 from pelton.kafka_errors import failure
@@ -47,6 +47,19 @@ class Ledger:
         """
         found = self._committed(partitions, timeout_s)
         return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def ends(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
+        """Return where each partition ends for a reader of committed records; asks the broker.
+
+        Raises KafkaFailure when the broker refuses or does not answer in time.
+        """
+        wanted = [TopicPartition(topic, number, OFFSET_END) for topic, number in partitions]
+        try:
+            found = self._consumer.offsets_for_times(wanted, timeout=timeout_s) if wanted else []
+            _check(found)
+        except KafkaException as error:
+            raise failure(error) from error
+        return {(at.topic, at.partition): at.offset for at in found}
 
     def _committed(self, partitions: Iterable[Partition], timeout_s: float) -> list[TopicPartition]:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]

@@ -8,6 +8,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
+from pelton.consumers.beginning import begin_at_the_end
 from pelton.consumers.columns import in_columns
 from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
@@ -57,6 +58,7 @@ class Source:
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
             config.get("group.protocol") == "consumer"
         )
+        self._only_new = config.get("auto.offset.reset") == "latest"
         self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
         self.ledger = Ledger(self._consumer)
 
@@ -149,6 +151,8 @@ class Source:
             log.warning("commit_refused", error=refused.name(), reason=refused.str())
 
     def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
+        if self._only_new:
+            added = begin_at_the_end(self.ledger, added)
         if self._cooperative:
             consumer.incremental_assign(added)
         else:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
 
-from pelton.testing_group import Answer, FakeGroupMetadata
+from pelton.testing_group import PENDING, Answer, FakeGroupMetadata
 
 if TYPE_CHECKING:
     from pelton.testing_kafka import FakeKafka
 
 Partition = tuple[str, int]
 OnRebalance = Callable[["FakeConsumer", list[TopicPartition]], None]
-
-PENDING = KafkaError(KafkaError._TIMED_OUT, "Local: Timed out")  # noqa: SLF001 - librdkafka's own codes begin so
 
 
 class FakeConsumer:
@@ -90,7 +88,8 @@ class FakeConsumer:
             self._kafka.take_commit(self._group, taken)
         error = answers[0].error if not taken and answers else None
         if asynchronous:
-            self._at(0, lambda: self._tell(error, answers))
+            told = self.config.get("on_commit", lambda *_: None)
+            self._at(0, lambda: told(error, answers))
             return None
         if error is not None:
             raise KafkaException(error)
@@ -109,6 +108,10 @@ class FakeConsumer:
         known = [self._position.get((at.topic, at.partition), OFFSET_INVALID) for at in partitions]
         return [TopicPartition(at.topic, at.partition, offset) for at, offset in zip(partitions, known, strict=True)]
 
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:  # noqa: ARG002
+        """Return the end of each partition, the only time that is known here."""
+        return [TopicPartition(at.topic, at.partition, self._kafka.end(at.topic, at.partition)) for at in partitions]
+
     def get_watermark_offsets(self, at: TopicPartition, timeout: float = -1, cached: bool = False) -> Any:  # noqa: ARG002
         """Return the first offset of a partition and the one after its last."""
         return self._kafka.watermarks(at.topic, at.partition)
@@ -120,11 +123,13 @@ class FakeConsumer:
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Own these partitions and no others."""
         self._unassign(list(self._next))
-        self._assign([(at.topic, at.partition) for at in partitions])
+        self.incremental_assign(partitions)
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Own these partitions too."""
-        self._assign([(at.topic, at.partition) for at in partitions])
+        """Own these partitions too, from the offsets that are given."""
+        new = [at for at in partitions if (at.topic, at.partition) not in self._next]
+        self._assign([(at.topic, at.partition) for at in new])
+        self._next |= {(at.topic, at.partition): at.offset for at in new if at.offset >= 0}
 
     def pause(self, partitions: list[TopicPartition]) -> None:
         """Give out nothing of these partitions for now."""
@@ -189,10 +194,6 @@ class FakeConsumer:
                 messages += found
                 self._next[partition] = self._position[partition] = (found[-1].offset() or 0) + 1
         return messages
-
-    def _tell(self, error: KafkaError | None, answers: list[Answer]) -> None:
-        if told := self.config.get("on_commit"):
-            told(error, answers)
 
     def _check_open(self) -> None:
         if self.closed:

@@ -1,0 +1,66 @@
+"""Where a group begins that reads only what is new, and that it stays there over a restart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pelton.testing import FakeKafka
+
+MAKE = Callable[..., Any]
+LATEST = {"auto.offset.reset": "latest"}
+
+
+def fill(kafka: FakeKafka, partition: int, n: int) -> None:
+    for _ in range(n):
+        kafka.write("in", b"{}", partition=partition)
+
+
+def begin(kafka: FakeKafka, member: MAKE, *partitions: int, **config: str) -> Any:
+    """Join, and be given some partitions of `in`."""
+    one = member(kafka, **config)
+    one.consumer.give(*(("in", n) for n in partitions))
+    return one
+
+
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+def test_a_restart_before_the_first_commit_goes_on_where_the_group_began(
+    manual_kafka: FakeKafka, member: MAKE, strategy: str
+) -> None:
+    config = {**LATEST, "partition.assignment.strategy": strategy}
+    fill(manual_kafka, 0, 3)
+    assert begin(manual_kafka, member, 0, 1, **config).poll() == []
+    assert manual_kafka.commits == [{("in", 0): 3, ("in", 1): 0}]
+    fill(manual_kafka, 0, 2)
+    fill(manual_kafka, 1, 1)
+    assert begin(manual_kafka, member, 0, 1, **config).poll() == [(0, [3, 4]), (1, [0])]
+
+
+def test_a_partition_with_a_commit_is_left_where_it_is(manual_kafka: FakeKafka, member: MAKE) -> None:
+    fill(manual_kafka, 0, 3)
+    begin(manual_kafka, member, **LATEST).source.ledger.commit({("in", 0): 1}, {}, wait=True)
+    assert begin(manual_kafka, member, 0, 1, **LATEST).poll() == [(0, [1, 2])]
+    assert manual_kafka.commits[1:] == [{("in", 1): 0}]
+
+
+@pytest.mark.parametrize("reset", ["earliest", "error"])
+def test_who_does_not_begin_at_the_end_commits_nothing_beforehand(
+    manual_kafka: FakeKafka, member: MAKE, reset: str
+) -> None:
+    begin(manual_kafka, member, 0, **{"auto.offset.reset": reset}).poll()
+    assert manual_kafka.commits == []
+
+
+def test_a_broker_that_refuses_or_does_not_answer_holds_up_nobody(manual_kafka: FakeKafka, member: MAKE) -> None:
+    fill(manual_kafka, 0, 3)
+    one = begin(manual_kafka, member, 0, **LATEST)
+    manual_kafka.refuse_commit = lambda _: KafkaError(KafkaError.REBALANCE_IN_PROGRESS, "rebalance in progress")
+    assert one.poll() == []
+    one.consumer.give(("in", 1))
+    manual_kafka.reachable = False
+    assert one.poll() == []
+    fill(manual_kafka, 0, 1)
+    fill(manual_kafka, 1, 1)
+    assert one.poll() == [(0, [3]), (1, [0])]
+    assert manual_kafka.commits == []
