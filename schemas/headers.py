@@ -44,3 +44,14 @@ DEAD_LETTER_HEADERS: Final = (
     MODEL,
 )
 """Every header Pelton adds to a dead letter, in the order it adds them."""
+
+CORRELATION_ID: Final = "kafka_correlationId"
+"""Request and reply: opaque bytes that tell whose answer it is; Spring Kafka's name."""
+REPLY_TOPIC: Final = "kafka_replyTopic"
+"""Request: topic that the answer goes to, in UTF-8; Spring Kafka's name."""
+REPLY_PARTITION: Final = "kafka_replyPartition"
+"""Request: partition of that topic, a big-endian int32; without it, any. Spring Kafka's name."""
+DEADLINE: Final = "pelton-deadline"
+"""Request: milliseconds since the epoch after which the caller no longer waits, in digits."""
+CANCEL: Final = "pelton-cancel"
+"""Request: whatever its value, the earlier request of the same correlation id is not wanted any more."""

@@ -9,6 +9,8 @@ from pydantic import TypeAdapter
 from pelton.schemas.codes import CODES, Code
 from pelton.schemas.dead_letter import DeadLetterHeaders
 from pelton.schemas.event import Event
+from pelton.schemas.reply import Reply
+from pelton.schemas.request import Request
 from pelton.schemas.score import Score
 from pelton.schemas.settings import Settings
 
@@ -24,6 +26,8 @@ def wire_schemas() -> dict[str, str]:
         "code.json": TypeAdapter(Code),
         "dead_letter.json": TypeAdapter(DeadLetterHeaders),
         "event.json": TypeAdapter(Event),
+        "reply.json": TypeAdapter(Reply),
+        "request.json": TypeAdapter(Request),
         "score.json": TypeAdapter(Score),
         "settings.json": TypeAdapter(Settings),
     }
