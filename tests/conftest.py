@@ -29,6 +29,17 @@ BROKER_FIXTURES = {"brokers", "own_kafka"}
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from walking through torch, again and again, for garbage that is not there."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need a broker, and keep the broker's start out of their time limit."""
     for item in items:

@@ -3,13 +3,20 @@
 import argparse
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from pelton.progress import Progress
-from pelton.reports import PartitionStatus, Reporter, StatusReport, end_with_parent
-from pelton.states import WorkerState
+# The tests start it some twenty times, and it never logs: the log library would be two thirds of each start.
+stand_in: Any = SimpleNamespace(get_logger=lambda name: None)
+sys.modules["structlog"] = stand_in
+
+from pelton.progress import Progress  # noqa: E402
+from pelton.reports import PartitionStatus, Reporter, StatusReport, end_with_parent  # noqa: E402
+from pelton.states import WorkerState  # noqa: E402
 
 FOREVER_S = 60.0
 EXPOSITION = """\

@@ -2,8 +2,9 @@
 
 import csv
 import io
+import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,11 +22,23 @@ from pelton.models.scorer import Scorer
 Row = dict[str, str]
 Labelled = tuple[dict[str, Any], bool | None]
 Module = Callable[[str], ModuleType]
+BATCH = 2048
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_compiler() -> Iterator[None]:
+    """Put a stand-in where torch's optimisers ask its compiler to keep out, and load all of it only to ask."""
+    absent = ModuleType("torch._dynamo")
+    vars(absent).update(disable=lambda function, *_, **__: function, graph_break=lambda: None)
+    with pytest.MonkeyPatch.context() as patch:
+        if "torch._dynamo" not in sys.modules:
+            patch.setitem(sys.modules, "torch._dynamo", absent)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -48,17 +61,18 @@ def model(package: ModelPackage) -> Any:
 def decode(package: ModelPackage) -> Callable[[Sequence[dict[str, Any]]], list[Any]]:
     """Take events over the wire: to JSON and back through the input schema."""
     codec = package.codec()
-    return lambda events: codec.decode([msgspec.json.encode(event) for event in events])
+    encode = msgspec.json.Encoder().encode
+    return lambda events: codec.decode([encode(event) for event in events])
 
 
 @pytest.fixture(scope="session")
 def score(model: Any, package: ModelPackage, decode: Any) -> Callable[[Sequence[dict[str, Any]]], list[Any]]:
-    """Score events as a worker does, in batches of at most 256."""
-    scorer = Scorer(model, package, 256, fixed_shape=False, metrics=Metrics())
+    """Score events as a worker does, in batches."""
+    scorer = Scorer(model, package, BATCH, fixed_shape=False, metrics=Metrics())
 
     def scores(events: Sequence[dict[str, Any]]) -> list[Any]:
         decoded = decode(events)
-        return [score for i in range(0, len(decoded), 256) for score in scorer.score(decoded[i : i + 256])]
+        return [score for i in range(0, len(decoded), BATCH) for score in scorer.score(decoded[i : i + BATCH])]
 
     return scores
 

@@ -9,7 +9,8 @@ import io
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import cache
 from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
@@ -27,7 +28,8 @@ WEATHER = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "prec
 """What is observed at the origin, by its names in the table and in the event."""
 
 _UNOBSERVED: Event = dict.fromkeys(WEATHER)
-_DAY = timedelta(days=1)
+_DAY_MIN = 24 * 60
+_CLOCK = [f"{minute // 60:02}:{minute % 60:02}:00" for minute in range(_DAY_MIN)]
 _ATLANTIC = (-4, False)  # the four destinations that the table of airports lacks are in the Caribbean
 
 
@@ -82,9 +84,12 @@ def _flights(folder: Path, months: set[str]) -> Iterator[Flight]:
 
 def _weather(folder: Path) -> dict[tuple[str, str], Event]:
     """Key each observation by origin and the hour *after* it: the departures that can know of it."""
+    rows = csv.reader(_lines(folder / "weather.csv"))
+    header = next(rows)
+    fields = itemgetter(*(header.index(name) for name in ("origin", "time_hour", *WEATHER)))
     return {
-        (row["origin"], _hour_after(row["time_hour"])): {name: _number(row[name]) for name in WEATHER}
-        for row in csv.DictReader(_lines(folder / "weather.csv"))
+        (origin, _hour_after(time_hour)): dict(zip(WEATHER, map(_number, observed), strict=True))
+        for origin, time_hour, *observed in map(fields, rows)
     }
 
 
@@ -111,28 +116,40 @@ def _order(flight: Flight) -> tuple[str, int, str, int, str]:
 
 
 def _event(flight: Flight, observed: Event, zone: tuple[int, bool]) -> Event:
-    departure = datetime(*map(int, flight[:5]))  # type: ignore[arg-type]  # noqa: DTZ001 - local; its offset follows
-    offset = -((int(flight.time_hour[11:13]) - departure.hour) % 24)
+    hour, minute = int(flight.hour), int(flight.minute)
+    offset = -((int(flight.time_hour[11:13]) - hour) % 24)
     winter_offset, has_summer = zone
     arrival_offset = winter_offset + (has_summer and offset == -4)
-    arrival = _arrival(departure + timedelta(hours=arrival_offset - offset), flight.sched_arr_time)
+    leaves_min = (hour + arrival_offset - offset) * 60 + minute
+    days_later, arrives_min = divmod(_arrival_min(leaves_min, flight.sched_arr_time), _DAY_MIN)
+    day = _date(flight.year, flight.month, flight.day)
+    arrival_day = _date(flight.year, flight.month, flight.day, days_later) if days_later else day
     return {
-        "flight_id": f"{departure.date()}-{flight.carrier}-{flight.flight}-{flight.origin}",
+        "flight_id": f"{day}-{flight.carrier}-{flight.flight}-{flight.origin}",
         "carrier": flight.carrier,
         "flight": int(flight.flight),
         "origin": flight.origin,
         "dest": flight.dest,
         "distance": int(flight.distance),
-        "scheduled_departure": f"{departure.isoformat()}{offset:+03d}:00",
-        "scheduled_arrival": f"{arrival.isoformat()}{arrival_offset:+03d}:00",
+        "scheduled_departure": f"{day}T{_CLOCK[hour * 60 + minute]}{offset:+03d}:00",
+        "scheduled_arrival": f"{arrival_day}T{_CLOCK[arrives_min]}{arrival_offset:+03d}:00",
         **observed,
     }
 
 
-def _arrival(leaves: datetime, clock: str) -> datetime:
-    """Return the first time after `leaves`, both at the destination, at which clocks show `clock` (HMM or HHMM)."""
-    at = leaves.replace(hour=int(clock) // 100 % 24, minute=int(clock) % 100)
-    return at if at > leaves else at + _DAY
+def _arrival_min(leaves_min: int, clock: str) -> int:
+    """Return the first minute after `leaves_min`, both at the destination, at which clocks show `clock` (HMM or HHMM).
+
+    Minutes count from the midnight at which the day of departure begins.
+    """
+    shown = int(clock)
+    at_min = leaves_min // _DAY_MIN * _DAY_MIN + shown // 100 % 24 * 60 + shown % 100
+    return at_min if at_min > leaves_min else at_min + _DAY_MIN
+
+
+@cache
+def _date(year: str, month: str, day: str, days_later: int = 0) -> str:
+    return str(date(int(year), int(month), int(day)) + timedelta(days=days_later))
 
 
 def _label(flight: Flight) -> bool | None:
@@ -140,6 +157,7 @@ def _label(flight: Flight) -> bool | None:
     return None if delay_min is None else delay_min > LATE_MIN
 
 
+@cache
 def _hour_after(time_hour: str) -> str:
     return f"{datetime.fromisoformat(time_hour) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
 
