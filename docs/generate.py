@@ -11,13 +11,44 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pelton.kafka_clients import consumer_properties, producer_properties
 from pelton.metrics import TABLE
 from pelton.schemas import wire_schemas
 from pelton.schemas.codes import CODES
+from pelton.schemas.kafka_properties import FORBIDDEN
 from pelton.schemas.settings import Settings
 
 HERE = Path(__file__).parent
 MADE = "<!-- Made by docs/generate.py; change the code and run `make docs`. -->"
+
+KAFKA = """## kafka
+
+Under `kafka:` stand librdkafka's properties by their own names; they go to every client of a worker. In the environment
+`security.protocol` is `PELTON_KAFKA__SECURITY_PROTOCOL`. Passwords, keys and tokens are never shown.
+
+```yaml
+kafka:
+  bootstrap.servers: [one:9092, two:9092]
+  security.protocol: sasl_ssl
+  sasl.mechanism: SCRAM-SHA-512
+  sasl.username: pelton
+```
+
+Before the first connection are refused: a name that librdkafka does not know (the nearest right one is told); a value
+that it does not take; values that contradict each other (a `heartbeat.interval.ms` not below `session.timeout.ms`, a
+`max.poll.interval.ms` below it, more than 5 `max.in.flight.requests.per.connection`, with `group.protocol: consumer`
+what the broker decides); and these:
+
+| refused | why |
+|---|---|
+{refused}
+
+Pelton's own defaults, which you may change:
+
+| property | default |
+|---|---|
+{defaults}
+"""
 
 
 def settings_page() -> str:
@@ -27,7 +58,8 @@ def settings_page() -> str:
         f"{MADE}\n\n# Settings\n\nFrom `pelton.yaml`, the environment (`PELTON_BATCH__MAX_SIZE`) and flags; flags win"
         " over the environment, the environment over the file.\n\n| setting | default | what |\n|---|---|---|\n"
         + rows
-        + "\n"
+        + "\n\n"
+        + _kafka_section()
     )
 
 
@@ -52,6 +84,23 @@ def codes_page() -> str:
 
 
 PAGES = {"settings.md": settings_page, "metrics.md": metrics_page, "codes.md": codes_page}
+
+
+def _kafka_section() -> str:
+    """Return what is under `kafka:`, which is refused and why, and what Pelton sets unless told otherwise."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in FORBIDDEN.items():
+        by_reason.setdefault(why, []).append(f"`{name}`")
+    refused = "\n".join(f"| {', '.join(names)} | {why} |" for why, names in by_reason.items())
+    defaults = "\n".join(f"| `{name}` | `{json.dumps(value)}` |" for name, value in sorted(_kafka_defaults().items()))
+    return KAFKA.format(refused=refused, defaults=defaults)
+
+
+def _kafka_defaults() -> dict[str, Any]:
+    stream = {"topics": ["events"], "group": "scorers", "sink": "scores"}
+    settings = Settings(model="any", stream=stream, delivery="exactly-once")
+    ours = consumer_properties(settings, 0) | producer_properties(settings, transactional_id="any")
+    return {name: value for name, value in ours.items() if name not in FORBIDDEN and name not in settings.kafka}
 
 
 def _fields(group: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:

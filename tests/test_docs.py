@@ -8,6 +8,7 @@ import pytest
 
 from pelton.metrics import TABLE
 from pelton.schemas.codes import Code
+from pelton.schemas.kafka_properties import FORBIDDEN
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -30,5 +31,6 @@ def test_pages_name_everything() -> None:
     settings, metrics, codes = ((DOCS / name).read_text() for name in ("settings.md", "metrics.md", "codes.md"))
     for path in ("`kafka`", "`stream.topics`", "`batch.max_wait_ms`", "`sidecar.port`", "`drain_s`"):
         assert path in settings
+    assert all(f"`{name}`" in settings for name in FORBIDDEN)
     assert all(f"`{metric.name}`" in metrics for metric in TABLE)
     assert all(f"`{code.value}`" in codes for code in Code)
