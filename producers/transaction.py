@@ -121,8 +121,8 @@ class Transaction:
             ):
                 with attempt:
                     answer = call(*arguments, max(0.001, deadline.remaining_s()))
-        except KafkaException as refused:
-            raise self._refusal(refused.args[0]) from refused
+        except (KafkaException, SystemError) as raised:
+            raise self._refusal(_told_by(raised)) from raised
         return answer
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
@@ -135,7 +135,7 @@ class Transaction:
             return TransactionAborted(text, of_the_group=error.code() in OF_THE_GROUP)
         fenced = error.code() in OF_THE_ID and not self._timed_out()
         self._move(TransactionState.DEAD)
-        return Fenced(text) if fenced else ProducerLost(text)
+        return Fenced(f"{error.name()}: another process took the transactional id") if fenced else ProducerLost(text)
 
     def _timed_out(self) -> bool:
         """Tell whether the transaction is so old that the coordinator gave it up, with nobody else at play."""
@@ -147,6 +147,15 @@ class Transaction:
             assert new in MOVES[self._state], f"a transaction cannot go from {self._state} to {new}"
             self.in_doubt = self._state is TransactionState.ENDING and new is TransactionState.DEAD
             self._state = new
+
+
+def _told_by(raised: KafkaException | SystemError) -> KafkaError:
+    """Return the client's error; of one that comes up while a delivery report is handled Python makes a SystemError."""
+    told = raised if isinstance(raised, KafkaException) else raised.__cause__
+    if not isinstance(told, KafkaException):
+        raise raised
+    error: KafkaError = told.args[0]
+    return error
 
 
 def _worth_another_try(error: BaseException) -> bool:

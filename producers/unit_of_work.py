@@ -16,6 +16,7 @@ from pelton.producers.membership import Membership
 from pelton.producers.sender import Sender
 from pelton.producers.tickets import Ticket
 from pelton.producers.transaction import Transaction, TransactionState
+from pelton.verdicts import OF_THE_PRODUCER
 
 log = structlog.get_logger(__name__)
 
@@ -40,10 +41,8 @@ class UnitOfWork:
         self._topic, self._timeout_s, self._ended = topic, timeout_s, ended
         self._transaction = Transaction(channel.producer, timeout_s)
         self._tickets: deque[Ticket] = deque()
-        self._n_sent = 0
+        self._n_sent = self._named = self._n_refusals = 0
         self._spoilt: KafkaError | None = None
-        self._named = 0
-        self._n_refusals = 0
         self._used: Any = None
         self._refused: Any = None
         self._in_doubt: list[Ticket] = []
@@ -135,14 +134,14 @@ class UnitOfWork:
 
     def _retreat(self, refused: TransactionAborted) -> None:
         """Take everything back after a refusal, and choose how it is sent again."""
-        cause = self._spoilt and failure(self._spoilt)
+        cause, code = self._spoilt and failure(self._spoilt), self._spoilt and self._spoilt.code()
         log.warning("transaction_aborted", reason=str(refused), cause=cause and str(cause), named=self._named)
         self._take_back()
         if refused.of_the_group:
             self._refused = self._used
         elif self._named:
             self._named = 0
-        elif not isinstance(cause, BrokerUnavailable):
+        elif not isinstance(cause, BrokerUnavailable) and code not in OF_THE_PRODUCER:  # there the abort says why
             self._count_refusal(refused)
             self._replace(Manner.SINGLY)
 

@@ -41,7 +41,8 @@ def serve(
     """Score events: read topics, write each score to the sink and each bad record to the dead letters.
 
     Settings come from the file, then the environment (PELTON_...), then these flags; the later wins.
-    Ends with 0 after SIGTERM or Ctrl-C once what was read is scored and committed.
+    Ends with 0 after SIGTERM or Ctrl-C once what was read is scored and committed, and with 4 when another process
+    takes the identity of a worker.
     """
     from pelton.logs import configure_logs  # noqa: PLC0415
     from pelton.schemas.settings import load_settings  # noqa: PLC0415

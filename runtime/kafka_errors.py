@@ -95,6 +95,8 @@ def failure(error: KafkaError | KafkaException) -> KafkaFailure:
     for kind, codes in _CLASSES.items():
         if error.code() in codes:
             return kind(error.str())
+    if error.code() == FATAL and any(KafkaError(code).str() in error.str() for code in _CLASSES[Fenced]):
+        return Fenced(error.str())  # of what ended a consumer, only the text is passed on
     return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")
 
 

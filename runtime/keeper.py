@@ -10,11 +10,11 @@ from dataclasses import replace
 import structlog
 
 from pelton.care import Care
-from pelton.errors import SettingsError
+from pelton.errors import Fenced, PeltonError, SettingsError
 from pelton.health import WorkerView, hang
 from pelton.metrics import SupervisorMetrics
 from pelton.rates import Rates
-from pelton.reports import EXIT_SETTINGS, MetricsReport, Report, StateReport, StatusReport
+from pelton.reports import EXIT_FENCED, EXIT_SETTINGS, MetricsReport, Report, StateReport, StatusReport
 from pelton.states import WARM, WorkerState, may_follow
 from pelton.worker_process import WorkerProcess
 
@@ -78,7 +78,8 @@ class Keeper:
     async def keep(self) -> None:
         """Start the worker, and start it again whenever it dies, until `stop` is called.
 
-        Raises SettingsError when the first process refuses its settings: another would as well.
+        Raises SettingsError when the first process refuses its settings, as another would, and Fenced when another
+        process took the worker's identity: to take it back would begin a duel.
         """
         while not self._stopping.is_set():
             code = await self._run_once()
@@ -86,10 +87,8 @@ class Keeper:
             if self._stopping.is_set():
                 self.clean = code in (0, -signal.SIGTERM)
                 return self._enter(WorkerState.STOPPED, "" if self.clean else why)
-            if code == EXIT_SETTINGS and self._starts == 1 and self._view.state is WorkerState.STOPPED:
-                reason = self._view.reason or why
-                self._enter(WorkerState.STOPPED, reason)
-                raise SettingsError(reason)
+            if kind := self._final(code):
+                raise kind(self._view.reason or why)
             await self._back_off(why)
         return self._enter(WorkerState.STOPPED)
 
@@ -160,6 +159,11 @@ class Keeper:
             return f"replaced: {self._replaced_for}"
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"{how}: {self._view.reason}" if self._view.reason else how
+
+    def _final(self, code: int | str) -> type[PeltonError] | None:
+        """Return what kind of error the worker ended with, if no other process would do better."""
+        refused = code == EXIT_SETTINGS and self._starts == 1 and self._view.state is WorkerState.STOPPED
+        return SettingsError if refused else Fenced if code == EXIT_FENCED else None
 
     async def _back_off(self, why: str) -> None:
         view = self._view

@@ -23,6 +23,8 @@ EXIT_SETTINGS = 2
 """Exit code of a process whose settings or model package cannot be used."""
 EXIT_FATAL = 3
 """Exit code of a worker that failed, or whose supervisor is gone."""
+EXIT_FENCED = 4
+"""Exit code of a process whose place in the group, or whose transactional id, another one took."""
 
 
 class StateReport(msgspec.Struct, tag_field="kind", tag="state", frozen=True):

@@ -13,12 +13,12 @@ import structlog
 
 from pelton import health
 from pelton.care import Care
-from pelton.errors import SettingsError
+from pelton.errors import Fenced, SettingsError
 from pelton.health import Verdict, WorkerView
 from pelton.keeper import Keeper
 from pelton.merged_metrics import MergedMetrics
 from pelton.metrics import SupervisorMetrics
-from pelton.reports import EXIT_SETTINGS
+from pelton.reports import EXIT_FENCED, EXIT_SETTINGS
 from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
 from pelton.states import SupervisorState
@@ -56,17 +56,21 @@ class Supervisor:
         """Serve until told to stop, and return the exit code of the process.
 
         0: every worker ended cleanly; 1: one had to be killed or failed while draining; 2: the
-        settings, the model package or the sidecar's address cannot be used. Call it in the main
-        thread: the workers die with the thread that starts them.
+        settings, the model package or the sidecar's address cannot be used; 4: another process took
+        a worker's identity. Call it in the main thread: the workers die with the thread that starts
+        them.
         """
         try:
             return asyncio.run(self.serve())
         except SettingsError as error:
             log.critical("cannot_serve", reason=str(error))
             return EXIT_SETTINGS
+        except Fenced as error:
+            log.critical("fenced", reason=str(error))
+            return EXIT_FENCED
 
     async def serve(self) -> int:
-        """Do the work of `run` in a running event loop; raises SettingsError."""
+        """Do the work of `run` in a running event loop; raises SettingsError or Fenced."""
         with self._signals():
             await self.sidecar.start(self._settings.sidecar.host, self._settings.sidecar.port)
             log.info("sidecar_listens", host=self._settings.sidecar.host, port=self.sidecar.port)

@@ -82,6 +82,9 @@ OF_THE_GROUP = frozenset(
 OF_THE_ID = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 """The coordinator bumped the producer's epoch: for time, or for another process with the same transactional id."""
 
+OF_THE_PRODUCER = OF_THE_ID | {KafkaError._FATAL}
+"""Errors of a message that are the producer's own: it can do nothing more, and its next call says why."""
+
 
 def judge(error: KafkaError) -> Verdict:
     """Return what an error of a transactional call means; the client's own flags come before the table."""

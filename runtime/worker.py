@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import structlog
 
-from pelton.errors import KafkaFailure, PackageError, SettingsError, TopicMissing
+from pelton.errors import Fenced, KafkaFailure, PackageError, SettingsError, TopicMissing
 from pelton.logs import configure_logs
 from pelton.progress import Progress
-from pelton.reports import EXIT_FATAL, EXIT_SETTINGS, Reporter, end_with_parent
+from pelton.reports import EXIT_FATAL, EXIT_FENCED, EXIT_SETTINGS, Reporter, end_with_parent
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
 
@@ -42,13 +42,18 @@ class Worker:
         self._stopping.set()
 
     def run(self) -> int:
-        """Do all of it: 0 after a clean drain, 2 when settings or model are at fault, 3 for anything else."""
+        """Do all of it: 0 after a clean drain, 2 when settings or model are at fault, 4 when fenced, 3 for the rest."""
         try:
             return self._serve()
         except (SettingsError, PackageError) as error:
             log.error("worker_cannot_start", reason=str(error))  # noqa: TRY400 - the reason says it all
             self._reporter.state(WorkerState.STOPPED, str(error))
             return EXIT_SETTINGS
+        except Fenced as error:
+            reason = f"{error}; processes of one group need different settings `replica` and `stream.static_id`"
+            log.error("worker_fenced", reason=reason)  # noqa: TRY400 - the reason says it all
+            self._reporter.state(WorkerState.STOPPED, reason)
+            return EXIT_FENCED
         except Exception as error:
             log.exception("worker_failed")
             self._reporter.state(WorkerState.STOPPED, f"{type(error).__name__}: {error}")

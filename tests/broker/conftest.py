@@ -1,5 +1,6 @@
 """A served model on a real Kafka, and a plain client to look at it with."""
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from .outside import Hold, Outside
-from .served import Served
+from .served import SERVE, Served
 
 PACKAGES = Path(__file__).parent / "packages"
 Serve = Callable[..., Served]
@@ -29,6 +30,19 @@ def quick_session(outside: Outside) -> dict[str, int]:
     allowed = outside.admin.describe_configs([resource])[resource].result(20)["group.min.session.timeout.ms"].value
     session_ms = max(1500, int(allowed))
     return {"session.timeout.ms": session_ms, "max.poll.interval.ms": session_ms}
+
+
+@pytest.fixture(scope="module", params=("cooperative", "eager", "consumer"))
+def quick_form(request: pytest.FixtureRequest, outside: Outside, quick_session: dict[str, int]) -> dict[str, Any]:
+    """Settings of a group whose members are missed soon, in each of the forms that a rebalance has."""
+    group = f"group-{request.param}-{uuid.uuid4().hex[:8]}"
+    if request.param == "consumer":
+        outside.configure_group(group, session_timeout_ms=1500, heartbeat_interval_ms=200)
+        kafka: dict[str, Any] = {"group.protocol": "consumer"}
+    else:
+        strategy = "range" if request.param == "eager" else "cooperative-sticky"
+        kafka = {**quick_session, "partition.assignment.strategy": strategy}
+    return {"stream": {"group": group}, "kafka": kafka}
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +83,7 @@ def _server(
         more_topics: Sequence[str] = (),
         settings: dict[str, Any] | None = None,
         ready: bool = True,
+        command: Sequence[str] = SERVE,
         **changes: Any,
     ) -> Served:
         if settings is None:
@@ -80,7 +95,7 @@ def _server(
                 "dead_letter": topic_factory(1, dead_letter_config, prefix="dead"),
             }
             settings = settings_for(brokers, model, stream | changes.pop("stream", {}), **changes)
-        served = stack.enter_context(Served(settings, folders.mktemp("serve")))
+        served = stack.enter_context(Served(settings, folders.mktemp("serve"), command))
         return served.until_ready() if ready else served
 
     return start
@@ -88,7 +103,9 @@ def _server(
 
 def settings_for(brokers: str, model: str, stream: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Return settings with clocks that suit a test."""
-    kafka = {"bootstrap.servers": brokers, "heartbeat.interval.ms": 200, "topic.metadata.refresh.interval.ms": 1000}
+    kafka = {"bootstrap.servers": brokers, "topic.metadata.refresh.interval.ms": 1000}
+    if changes.get("kafka", {}).get("group.protocol") != "consumer":
+        kafka["heartbeat.interval.ms"] = 200
     return {
         "model": str(PACKAGES / model / "1"),
         "device": "cpu",

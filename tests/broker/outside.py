@@ -3,18 +3,20 @@
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pelton.deadline import Deadline
 from pelton.local_kafka import LocalKafka
 
 QUIET = {"log_level": 0}
 ANSWER_S = 20.0
+PENDING_S = 0.3
+"""A broker that does not tell offsets for so long does not know them yet."""
 
 
 class Position(NamedTuple):
@@ -132,6 +134,22 @@ class Outside:
             found[Position(**wire["source"])].append(wire["score"])
         return dict(found)
 
+    def letters(self, dead_letter: str) -> list[Position]:
+        """Return the positions of the records that became dead letters, sorted."""
+        names = [f"__connect.errors.{part}" for part in Position._fields]
+        told = [{name: (value or b"").decode() for name, value in m.headers() or ()} for m in self.read(dead_letter)]
+        found = [[headers[name] for name in names] for headers in told]
+        return sorted(Position(topic, int(number), int(offset)) for topic, number, offset in found)
+
+    def open_transactions(self, topic: str) -> set[int]:
+        """Return the partitions that hold records of a transaction which has not ended."""
+        latest = {TopicPartition(topic, number): OffsetSpec.latest() for number in self.ends(topic)}
+        stable, last = (
+            self.admin.list_offsets(latest, isolation_level=level, request_timeout=ANSWER_S)
+            for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+        )
+        return {at.partition for at in latest if stable[at].result(ANSWER_S).offset < last[at].result(ANSWER_S).offset}
+
     def ends(self, topic: str) -> dict[int, int]:
         """Return the end offset of each partition."""
         consumer = self._of_group("outside")
@@ -146,6 +164,17 @@ class Outside:
         asked = [TopicPartition(topic, number) for number in self.ends(topic)]
         told = self._of_group(group).committed(asked, timeout=ANSWER_S)
         return {at.partition: max(0, at.offset) for at in told}
+
+    def offsets_pending(self, group: str, topic: str) -> bool:
+        """Tell whether a transaction that has not ended holds offsets of a group."""
+        asked = [TopicPartition(topic, number) for number in self.ends(topic)]
+        try:
+            self._of_group(group).committed(asked, timeout=PENDING_S)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._TIMED_OUT:
+                raise
+            return True
+        return False
 
     def finished(self, group: str, *topics: str) -> bool:
         """Tell whether a group has committed everything that the topics hold."""
@@ -162,10 +191,18 @@ class Outside:
 
     def throttle_producer(self, client_id: str, bytes_per_s: int) -> None:
         """Let the broker hold back the answers to one producer that sends more than so much."""
+        self._configure("clients", client_id, {"producer_byte_rate": bytes_per_s})
+
+    def configure_group(self, group: str, **config: int) -> None:
+        """Set what the broker decides for a group of the new protocol: `session_timeout_ms` and so on."""
+        self._configure("groups", group, {f"consumer.{name.replace('_', '.')}": n for name, n in config.items()})
+
+    def _configure(self, kind: str, name: str, config: Mapping[str, int]) -> None:
         LocalKafka(Path()).tool(
             "org.apache.kafka.tools.ConfigCommand",
-            *("--bootstrap-server", self.brokers, "--alter", "--add-config", f"producer_byte_rate={bytes_per_s}"),
-            *("--entity-type", "clients", "--entity-name", client_id),
+            *("--bootstrap-server", self.brokers, "--alter"),
+            *("--add-config", ",".join(f"{key}={value}" for key, value in config.items())),
+            *("--entity-type", kind, "--entity-name", name),
         )
 
     def _of_group(self, group: str) -> Consumer:

@@ -92,6 +92,19 @@ class Served:
         """Return the process id of a worker."""
         return int(self.worker(index)["pid"])
 
+    def owned(self, index: int = 0) -> set[int]:
+        """Return the partitions of the first source that a worker owns, by its log."""
+        owned: set[int] = set()
+        for line in self.log("partitions_assigned", "partitions_revoked", "partitions_lost", "worker_state"):
+            if line["worker"] != index:
+                continue
+            numbers = {number for topic, number in line.get("partitions", ()) if topic == self.source}
+            if line["event"] == "worker_state":
+                owned = set() if line["state"] == "starting" else owned
+            else:
+                owned = owned | numbers if line["event"] == "partitions_assigned" else owned - numbers
+        return owned
+
     def age_s(self, of: str, index: int = 0) -> float:
         """Return how long ago a worker last polled ("poll"), or how long its "batch" or "oldest_unfinished" lasts."""
         return float(self.worker(index)["ages_s"][of] or 0)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
@@ -344,3 +344,21 @@ def test_an_error_before_any_transaction_that_would_ask_for_an_abort_ends_the_pr
     with pytest.raises(ProducerLost):
         bench.started()
     assert bench.transaction.state is S.DEAD
+
+
+def test_b60_a_fatal_error_that_comes_up_within_a_delivery_report_is_not_lost() -> None:
+    """Python makes a SystemError of it, since the report's call returns while an exception is set."""
+
+    class Interrupted:
+        def begin_transaction(self) -> None: ...
+        def init_transactions(self, timeout_s: float) -> None: ...
+        def flush(self, timeout_s: float) -> int:
+            cause = KafkaException(KafkaError(KafkaError._FENCED, "fenced by a newer instance", fatal=True))
+            raise SystemError("returned a result with an exception set") from cause
+
+    transaction = Transaction(Interrupted(), 10.0)  # type: ignore[arg-type]
+    transaction.start(Deadline.after(1))
+    transaction.begin()
+    with pytest.raises(Fenced, match="another process took the transactional id"):
+        transaction.commit([], None, Deadline.after(1))
+    assert transaction.state is TransactionState.DEAD

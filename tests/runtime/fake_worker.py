@@ -61,6 +61,15 @@ class Worker:
         self.reporter.state(WorkerState.STOPPED, "model: there is no package 'nowhere'")
         return 2
 
+    def fenced_once(self, marker: str) -> int:
+        """Lose the identity to another process, which a second start would get back."""
+        if Path(marker).exists():
+            return self.serve()
+        Path(marker).touch()
+        self.get_ready()
+        self.reporter.state(WorkerState.STOPPED, "another process took over")
+        return 4
+
     def deaf(self) -> int:
         """Get ready, and never end by itself."""
         self.get_ready()

@@ -132,3 +132,9 @@ def test_b40_a_complaint_that_comes_again_and_again_is_logged_once_in_a_while(
         {"client": "consumer", "error": "_TRANSPORT", "reason": "down", "repeated": 99},
         {"client": "consumer", "error": "_AUTHENTICATION", "reason": "denied"},
     ]
+
+
+def test_b60_a_fenced_member_is_known_by_the_text_of_its_fatal_error() -> None:
+    text = "Fatal error: Broker: Static consumer fenced by other consumer with same group.instance.id: Fatal error"
+    assert type(failure(KafkaError(KafkaError._FATAL, text, fatal=True))) is Fenced
+    assert type(failure(KafkaError(KafkaError._FATAL, "Fatal error: something else", fatal=True))) is DeliveryFailed

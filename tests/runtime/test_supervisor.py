@@ -146,6 +146,15 @@ async def test_a_first_start_that_refuses_its_settings_ends_everything() -> None
             await task
 
 
+def test_b60_a_worker_whose_identity_was_taken_is_not_started_into_a_duel(tmp_path: Path) -> None:
+    conduct = f"fenced_once={tmp_path / 'fenced'}"
+    supervisor = Supervisor(settings(workers=2), (sys.executable, str(FAKE_WORKER), conduct))
+    assert supervisor.run() == 4
+    told = [worker["reason"] for worker in supervisor.describe()["workers"]]
+    assert "another process took over" in told
+    assert [worker["restarts"] for worker in supervisor.describe()["workers"]] == [0, 0]
+
+
 def test_an_address_in_use_is_refused_by_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -11,7 +11,15 @@ import msgspec
 import pytest
 
 from pelton import worker as worker_file
-from pelton.errors import AccessDenied, BrokerUnavailable, DeviceLost, KafkaFailure, PackageError, SettingsError
+from pelton.errors import (
+    AccessDenied,
+    BrokerUnavailable,
+    DeviceLost,
+    Fenced,
+    KafkaFailure,
+    PackageError,
+    SettingsError,
+)
 from pelton.progress import Progress
 from pelton.reports import Reporter
 from pelton.schemas.settings import Settings
@@ -119,6 +127,15 @@ def test_exit_code_2_when_settings_or_model_are_at_fault(
     assert worker.run() == 2
     assert told.states[-1] == ("stopped", str(error))
     assert (script.served, script.asked) == ([], 0)
+
+
+def test_b60_exit_code_4_when_another_process_took_the_identity(worker: Worker, script: Script, told: Told) -> None:
+    script.serve_raises = Fenced("another producer has started")
+    assert worker.run() == 4
+    state, reason = told.states[-1]
+    assert state == "stopped"
+    assert "another producer has started" in reason
+    assert "`replica` and `stream.static_id`" in reason
 
 
 @pytest.mark.parametrize("error", [DeviceLost("CUDA error"), BrokerUnavailable("gone"), ZeroDivisionError("oh")])
