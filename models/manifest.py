@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pelton.errors import PackageError
+from pelton.schemas.yaml_loader import SafeLoader
 
 MANIFEST_NAME = "model.yaml"
 
@@ -89,7 +90,7 @@ class Manifest(_Part):
         """
         path = folder / MANIFEST_NAME
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            content = yaml.load(path.read_text(encoding="utf-8"), Loader=SafeLoader)
         except FileNotFoundError:
             raise PackageError(f"{folder} is not a model package: it has no {MANIFEST_NAME}") from None
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

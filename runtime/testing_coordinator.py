@@ -62,6 +62,11 @@ class FakeCoordinator:
         self._failing: defaultdict[str, deque[KafkaError]] = defaultdict(deque)
         self._losing: defaultdict[str, deque[KafkaError]] = defaultdict(deque)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has asked for a transactional id yet, so that every record is committed."""
+        return not self._holders
+
     def fail(self, call: str, *errors: KafkaError) -> None:
         """Let the next calls of this name do nothing but raise these errors, one each."""
         self._failing[call] += errors

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from pelton.errors import SettingsError
+from pelton.schemas.yaml_loader import SafeLoader
 
 
 def read_file(path: Path) -> dict[Any, Any]:
@@ -38,7 +39,7 @@ def _parse(text: str, path: Path) -> dict[Any, Any]:
     return data
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(SafeLoader):
     """Refuses a key given twice, where YAML's own loader keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

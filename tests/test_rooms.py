@@ -1,6 +1,8 @@
 """The shape of the code: who imports whom, and how long files and functions are."""
 
 import ast
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ def files_of(folder: str) -> list[Path]:
 
 
 SHIPPED = {path: ast.parse(path.read_text()) for folder in (*ROOMS, "runtime") for path in files_of(folder)}
+NODES = {path: list(ast.walk(tree)) for path, tree in SHIPPED.items()}
 
 
 def label(path: Path) -> str:
@@ -33,11 +36,11 @@ def module_of(path: Path) -> str:
     return ".".join(["pelton", *parts])
 
 
-def imports(module: str, tree: ast.Module, *, is_package: bool = False) -> set[str]:
+def imports(module: str, nodes: Iterable[ast.AST], *, is_package: bool = False) -> set[str]:
     """Return the full dotted name of everything a module imports, `from` imports name by name."""
     package = module if is_package else module.rpartition(".")[0]
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -47,8 +50,9 @@ def imports(module: str, tree: ast.Module, *, is_package: bool = False) -> set[s
     return names
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
-    return imports(module_of(path), SHIPPED[path], is_package=path.name == "__init__.py")
+    return imports(module_of(path), NODES[path], is_package=path.name == "__init__.py")
 
 
 def ours(names: set[str]) -> set[str]:
@@ -91,8 +95,8 @@ def test_files_are_short() -> None:
 def test_functions_are_short() -> None:
     functions = {
         f"{label(path)}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for path, tree in SHIPPED.items()
-        for node in ast.walk(tree)
+        for path, nodes in NODES.items()
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {name: length for name, length in functions.items() if length > MAX_FUNCTION} == {}
@@ -105,8 +109,8 @@ def test_files_are_called_after_what_they_hold() -> None:
 def test_log_lines_are_events_with_fields_and_not_sentences() -> None:
     calls = (
         (path, node)
-        for path, tree in SHIPPED.items()
-        for node in ast.walk(tree)
+        for path, nodes in NODES.items()
+        for node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in LOG_METHODS
@@ -139,6 +143,6 @@ def test_no_room_is_imported_by_its_bare_name() -> None:
 
 def test_imports_are_seen_in_every_spelling() -> None:
     code = ["import pelton", "import pelton.cli", "from pelton import loop", "from . import offsets"]
-    names = imports("pelton.consumers.source", ast.parse("\n".join([*code, "from ..models import scorer"])))
+    names = imports("pelton.consumers.source", ast.walk(ast.parse("\n".join([*code, "from ..models import scorer"]))))
     assert ours(names) == {"", "cli", "loop", "consumers.offsets", "models.scorer"}
-    assert ours(imports("pelton.consumers", ast.parse("from . import x"), is_package=True)) == {"consumers.x"}
+    assert ours(imports("pelton.consumers", ast.walk(ast.parse("from . import x")), is_package=True)) == {"consumers.x"}
