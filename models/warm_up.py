@@ -94,7 +94,7 @@ def _check(package: ModelPackage, pairs: list[_Pair], score: Score) -> None:
 
 
 def _case(package: ModelPackage, case: GoldenCase) -> str:
-    return f"the golden case in line {case.line} of {package.manifest.golden}, {_title(package)},"
+    return f"the golden case in line {case.line} of {package.manifest.golden} ({_title(package)})"
 
 
 def _title(package: ModelPackage) -> str:

@@ -118,7 +118,8 @@ class Keeper:
     def _hear(self, report: Report) -> None:
         match report:
             case StateReport(state, reason):
-                self._enter(state, reason)
+                # Why a process ends is told once, with what follows from it: a restart, or the end of all.
+                self._enter(state, reason, quiet=state is WorkerState.STOPPED and bool(reason))
             case MetricsReport(text):
                 self.exposition = text
             case StatusReport():
@@ -175,7 +176,7 @@ class Keeper:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), wait_s)
 
-    def _enter(self, state: WorkerState, reason: str = "", **fields: float) -> None:
+    def _enter(self, state: WorkerState, reason: str = "", *, quiet: bool = False, **fields: float) -> None:
         old = self._view
         if (state, reason) == (old.state, old.reason):
             return
@@ -193,6 +194,7 @@ class Keeper:
             ready_since_s=old.ready_since_s or (now_s if ready else 0.0),
         )
         told = {"reason": reason, "pid": self.pid, **fields}
-        log.info("worker_state", worker=old.index, state=state.value, **{k: v for k, v in told.items() if v})
+        tell = log.debug if quiet else log.info
+        tell("worker_state", worker=old.index, state=state.value, **{k: v for k, v in told.items() if v})
         for name in WorkerState:
             self._metrics.worker_state.labels(str(old.index), name.value).set(name is state)

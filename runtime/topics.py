@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from confluent_kafka.cimpl import NewTopic
 
 from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError
 from pelton.kafka_errors import failure
 from pelton.schemas.topic_limits import ANYTHING, NO_LIMIT, TopicLimits
 
@@ -84,7 +84,7 @@ def _limits(admin: "_Admin", future: "Future[Any]") -> TopicLimits:
 
 
 class _Admin:
-    """An admin client whose calls end by a deadline with one of our errors."""
+    """An admin client whose calls end by a deadline with one of our errors; SettingsError where none can be made."""
 
     def __init__(self, kafka: str | Mapping[str, Any], timeout_s: float) -> None:
         properties: dict[str, Any] = {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka)
@@ -92,7 +92,10 @@ class _Admin:
         self.timeout_s = timeout_s
         self.deadline = Deadline.after(timeout_s + 1.0)
         self.seen: dict[type[KafkaFailure], KafkaFailure] = {}
-        self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
+        try:
+            self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
+        except KafkaException as error:
+            raise SettingsError(f"kafka: {failure(error)}") from error
 
     def _note(self, error: KafkaError) -> None:
         ours = failure(error)

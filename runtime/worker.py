@@ -46,7 +46,6 @@ class Worker:
         try:
             return self._serve()
         except (SettingsError, PackageError) as error:
-            log.error("worker_cannot_start", reason=str(error))  # noqa: TRY400 - the reason says it all
             self._reporter.state(WorkerState.STOPPED, str(error))
             return EXIT_SETTINGS
         except Fenced as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from pelton import supervisor as supervisor_module
 from pelton.deadline import Deadline
@@ -153,6 +154,13 @@ def test_b60_a_worker_whose_identity_was_taken_is_not_started_into_a_duel(tmp_pa
     told = [worker["reason"] for worker in supervisor.describe()["workers"]]
     assert "another process took over" in told
     assert [worker["restarts"] for worker in supervisor.describe()["workers"]] == [0, 0]
+
+
+def test_why_a_start_was_refused_is_logged_once() -> None:
+    with capture_logs() as lines:
+        assert Supervisor(settings(), (sys.executable, str(FAKE_WORKER), "refuse")).run() == 2
+    [told] = [line for line in lines if "nowhere" in str(line) and line["log_level"] != "debug"]
+    assert (told["event"], told["reason"]) == ("cannot_serve", "model: there is no package 'nowhere'")
 
 
 def test_an_address_in_use_is_refused_by_name() -> None:
