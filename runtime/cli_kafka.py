@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from pelton.cli_serve import Brokers, Config, chosen, kafka_properties
 from pelton.errors import KafkaFailure, LocalKafkaError
 from pelton.kafka_fetch import KAFKA_VERSION
 from pelton.logs import configure_logs
@@ -78,16 +79,26 @@ def status(data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
 
 @app.command()
 def topics(
-    wanted: Annotated[list[str], typer.Argument(metavar="NAME:PARTITIONS…", help="Topics to create.")],
-    brokers: Annotated[str, typer.Option(help="Bootstrap addresses.")] = f"127.0.0.1:{DEFAULT_PORT}",
+    wanted: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME:PARTITIONS", help="Topics to create.", show_default=False)
+    ] = None,
+    n: Annotated[
+        int, typer.Option("--partitions", min=1, help="Partitions of each topic of the settings; of dead letters, 1.")
+    ] = 4,
+    brokers: Brokers = None,
+    config: Config = None,
 ) -> None:
-    """Create topics and wait until they can be used; one that exists is left as it is."""
+    """Create topics and wait until they can be used; one that exists is left as it is.
+
+    Without names, the topics of the settings file: input, sink and dead letters.
+    """
     from pelton.topics import create, describe  # noqa: PLC0415
 
-    partitions = dict(map(_topic, wanted))
+    partitions = dict(map(_topic, wanted)) if wanted else _of_settings(chosen(config), n)
+    kafka = kafka_properties(config, brokers)
     with _clear_errors():
-        create(brokers, partitions)
-        found = describe(brokers, partitions)
+        create(kafka, partitions)
+        found = describe(kafka, partitions)
     for name, count in found.items():
         asked = "" if count == partitions[name] else f", left as it is ({partitions[name]} asked for)"
         _out().print(f"{escape(name)} has {count} partition{'s' if count > 1 else ''}{asked}", highlight=False)
@@ -98,6 +109,15 @@ def _topic(text: str) -> tuple[str, int]:
     if not name or not count.isdecimal() or not int(count):
         raise typer.BadParameter(f"{text!r} is not NAME:PARTITIONS, as in payments:4")
     return name, int(count)
+
+
+def _of_settings(config: Path | None, n: int) -> dict[str, int]:
+    from pelton.schemas.settings import load_settings  # noqa: PLC0415
+
+    if config is None:
+        raise typer.BadParameter("name the topics as NAME:PARTITIONS, or give the --config that names them")
+    stream = load_settings(config, {}).stream
+    return dict.fromkeys((*stream.topics, stream.sink), n) | {stream.dead_letter: 1}
 
 
 def _local_kafka(data_dir: Path, port: int | None = None, heap_mb: int = 512) -> "LocalKafka":

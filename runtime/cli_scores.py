@@ -46,7 +46,7 @@ def scores(
     table: Annotated[bool, typer.Option("--table", help="Show a table, not a line of JSON for each.")] = False,
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Begin with the oldest.")] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help=f"Most to show. [default: all, or the last {TAIL}]")
+        int | None, typer.Option("--limit", "-n", min=1, help=f"Most to show (all, or the last {TAIL}).")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new ones come.")] = False,
     brokers: Brokers = None,

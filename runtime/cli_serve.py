@@ -20,9 +20,7 @@ class Level(StrEnum):
     ERROR = "error"
 
 
-Config = Annotated[
-    Path | None, typer.Option("--config", "-c", help="Settings file. [default: pelton.yaml, where there is one]")
-]
+Config = Annotated[Path | None, typer.Option("--config", "-c", help="Settings file (pelton.yaml, where there is one).")]
 Brokers = Annotated[str | None, typer.Option(help="Bootstrap addresses, host:port[,host:port].")]
 
 

@@ -89,3 +89,48 @@ def test_topics_need_a_name_and_a_number_of_partitions(text: str) -> None:
     result = CliRunner().invoke(app, ["topics", text])
     assert result.exit_code == 2
     assert "NAME:PARTITIONS" in result.output
+
+
+SETTINGS = """
+model: any
+kafka: {bootstrap.servers: "file:1", security.protocol: ssl}
+stream: {topics: [a, b], group: g, sink: s}
+"""
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[dict[str, str], dict[str, int]]]:
+    """What brokers were asked to create, in a folder without a settings file."""
+    asked: list[tuple[dict[str, str], dict[str, int]]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pelton.topics.create", lambda kafka, partitions: asked.append((kafka, partitions)))
+    monkeypatch.setattr("pelton.topics.describe", lambda _, partitions: partitions)
+    return asked
+
+
+@pytest.mark.parametrize("name", ["pelton.yaml", "own.yaml"])
+def test_topics_of_the_settings_need_not_be_named_again(
+    created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text(SETTINGS)
+    where = () if name == "pelton.yaml" else ("--config", name)
+    code, out, _ = _pelton_kafka("topics", *where, "--partitions", "6")
+    assert (code, out.splitlines()[-1]) == (0, "s-dead-letters has 1 partition")
+    kafka = {"bootstrap.servers": "file:1", "security.protocol": "ssl"}
+    assert created == [(kafka, {"a": 6, "b": 6, "s": 6, "s-dead-letters": 1})]
+
+
+def test_topics_that_are_named_are_created_alone(
+    created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path
+) -> None:
+    (tmp_path / "pelton.yaml").write_text(SETTINGS)
+    assert _pelton_kafka("topics", "c:2", "--brokers", "flag:2")[0] == 0
+    assert created == [({"bootstrap.servers": "flag:2", "security.protocol": "ssl"}, {"c": 2})]
+
+
+def test_without_names_and_settings_there_is_nothing_to_create(
+    created: list[tuple[dict[str, str], dict[str, int]]],
+) -> None:
+    result = CliRunner().invoke(app, ["topics"])
+    assert (result.exit_code, created) == (2, [])
+    assert "--config" in result.output

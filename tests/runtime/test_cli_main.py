@@ -62,6 +62,13 @@ def test_version_is_that_of_the_project(pelton: Invoke) -> None:
     assert pelton("--version") == (0, f"pelton {project['version']}\n", "")
 
 
+def test_help_tells_what_holds_when_an_option_is_not_given(pelton: Invoke) -> None:
+    """Square brackets would be taken for markup, and not be shown."""
+    help_of = {name: " ".join(pelton(name, "--help")[1].replace("│", " ").split()) for name in ("serve", "scores")}
+    assert "(pelton.yaml, where" in help_of["serve"]
+    assert "(all, or the last 10)" in help_of["scores"]
+
+
 def test_kafka_commands_are_loaded_when_wanted(pelton: Invoke) -> None:
     code, out, _ = pelton("kafka", "--help")
     assert code == 0
