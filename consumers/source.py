@@ -166,8 +166,8 @@ class Source:
             self.problems.pop(topic, None)
         if self._listener is not None:
             self._listener.on_assigned(partitions)
-        if self._paused and added:
-            consumer.pause(added)
+        # A partition that left while it was paused is still paused for the client when it comes back.
+        (consumer.pause if self._paused else consumer.resume)(added)
         log.info("partitions_assigned", partitions=partitions, epoch=epoch)
 
     def _on_revoke(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:

@@ -132,7 +132,7 @@ class FakeConsumer:
         self._next |= {(at.topic, at.partition): at.offset for at in new if at.offset >= 0}
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        """Give out nothing of these partitions for now."""
+        """Give out nothing of these partitions for now, nor when they have left and come back, as librdkafka does."""
         self.paused |= {(at.topic, at.partition) for at in partitions}
 
     def resume(self, partitions: list[TopicPartition]) -> None:
@@ -181,7 +181,6 @@ class FakeConsumer:
         for partition in partitions:
             self._next.pop(partition, None)
             self._position.pop(partition, None)
-            self.paused.discard(partition)
 
     def _take(self, n: int) -> list[Message]:
         messages = [self._errors.popleft() for _ in range(min(n, len(self._errors)))]

@@ -13,6 +13,7 @@ from .outside import Hold, Outside
 from .served import SERVE, Served
 
 PACKAGES = Path(__file__).parent / "packages"
+FORMS = ("cooperative", "eager", "consumer")
 Serve = Callable[..., Served]
 
 
@@ -32,9 +33,9 @@ def quick_session(outside: Outside) -> dict[str, int]:
     return {"session.timeout.ms": session_ms, "max.poll.interval.ms": session_ms}
 
 
-@pytest.fixture(scope="module", params=("cooperative", "eager", "consumer"))
+@pytest.fixture(scope="module")
 def quick_form(request: pytest.FixtureRequest, outside: Outside, quick_session: dict[str, int]) -> dict[str, Any]:
-    """Settings of a group whose members are missed soon, in each of the forms that a rebalance has."""
+    """Settings of a group whose members are missed soon; its parameter is the form of a rebalance, one of `FORMS`."""
     group = f"group-{request.param}-{uuid.uuid4().hex[:8]}"
     if request.param == "consumer":
         outside.configure_group(group, session_timeout_ms=1500, heartbeat_interval_ms=200)

@@ -257,6 +257,18 @@ def test_b30_what_is_paused_stays_owned_and_silent_also_what_is_added(manual_kaf
     assert one.poll() == [(0, [1]), (1, [0])]
 
 
+def test_b30_what_left_while_paused_flows_when_it_comes_back(manual_kafka: FakeKafka, member: MAKE) -> None:
+    fill(manual_kafka, "in", 0, 3)
+    one = member(manual_kafka)
+    one.consumer.give(at(0))
+    one.source.pause()
+    one.consumer.lose(at(0), after=1)
+    assert [one.poll(), one.poll()] == [[], []]
+    one.source.resume()
+    one.consumer.give(at(0))
+    assert one.poll() == [(0, [0, 1, 2])]
+
+
 def test_b19_a_refused_commit_is_counted_and_the_source_goes_on(kafka: FakeKafka, member: MAKE) -> None:
     fill(kafka, "in", 0, 2)
     one = member(kafka)
