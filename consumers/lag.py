@@ -11,6 +11,8 @@ from pelton.consumers.assignment import Partition
 from pelton.deadline import Deadline
 from pelton.kafka_errors import failure
 
+METADATA_MS = 5_000
+
 
 class Lag:
     """Fresh ends and starts of partitions, up to the last stable offset.
@@ -20,7 +22,8 @@ class Lag:
     """
 
     def __init__(self, properties: dict[str, Any], group: str, reset: str) -> None:
-        self._admin = AdminClient(properties)
+        # What it knows of a partition's leader it believes for so long, and after a restart of the broker in vain.
+        self._admin = AdminClient({"metadata.max.age.ms": METADATA_MS, **properties})
         self._consumer = Consumer({**properties, "group.id": group, "enable.auto.commit": False})
         self._reset = reset
 

@@ -11,9 +11,12 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
+from pelton.producers.bounded_call import call_within
 from pelton.verdicts import OF_THE_GROUP, OF_THE_ID, Verdict, judge, why
 
 FENCE_MARGIN_S = 1.0
+STUCK_S = 1.0
+"""How far a call may exceed its time limit before its producer is given up."""
 
 
 class TransactionState(StrEnum):
@@ -88,10 +91,15 @@ class Transaction:
             # Back to back without this flush, the call below takes 100 ms; with it, a few (measured).
             if self._call(self._producer.flush, deadline=deadline):
                 raise BrokerUnavailable("scores are still on their way")
-            self._call(self._producer.send_offsets_to_transaction, positions, member, deadline=deadline)
+            self._call(self._send_offsets, positions, member, deadline=deadline)
             self._move(TransactionState.ENDING)
         self._call(self._producer.commit_transaction, deadline=deadline)
         self._move(TransactionState.IDLE)
+
+    def _send_offsets(self, positions: list[TopicPartition], member: Any, timeout_s: float) -> None:
+        # The client waits here, past any time-out, for a coordinator that it may have forgotten how to reach.
+        send = self._producer.send_offsets_to_transaction
+        call_within(timeout_s + STUCK_S, send, positions, member, timeout_s)
 
     def spoil(self) -> None:
         """Rule a commit out: what was produced since `begin` is to be aborted."""
@@ -123,6 +131,9 @@ class Transaction:
                     answer = call(*arguments, max(0.001, deadline.remaining_s()))
         except (KafkaException, SystemError) as raised:
             raise self._refusal(_told_by(raised)) from raised
+        except TimeoutError as stuck:
+            self._move(TransactionState.DEAD)
+            raise ProducerLost("the client does not come back from a call", of_the_client=True) from stuck
         return answer
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:

@@ -80,7 +80,8 @@ class UnitOfWork:
         except ProducerLost as error:
             log.warning("producer_replaced", reason=str(error))
             self._ended("lost")
-            self._count_refusal(error)
+            if not error.of_the_client:
+                self._count_refusal(error)
             self._replace(Manner.TRANSACTED)
         done, self._done = self._done, []
         return done

@@ -1,13 +1,11 @@
 """How a worker's parts are put together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer
-
-from pelton.consumers.assignment import Assignment, Partition
+from pelton.consumers.assignment import Assignment
 from pelton.consumers.batcher import Batcher
-from pelton.consumers.ledger import Ledger
+from pelton.consumers.inquiry import Inquiry
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
@@ -89,16 +87,9 @@ def assemble(
 
 
 def _membership(settings: Settings, source: Source, trials: Trials) -> Membership:
-    def committed(partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
-        properties = {**client_properties(settings), "group.id": settings.stream.group}
-        consumer = Consumer({**properties, "isolation.level": "read_committed"})
-        try:
-            return Ledger(consumer).offsets(partitions, timeout_s)
-        finally:
-            consumer.close()
-
+    inquiry = Inquiry({**client_properties(settings), "group.id": settings.stream.group})
     return Membership(
-        owns=source.assignment.owns, member=lambda: source.member, notes=trials.notes, committed=committed
+        owns=source.assignment.owns, member=lambda: source.member, notes=trials.notes, committed=inquiry.offsets
     )
 
 

@@ -92,6 +92,11 @@ class TransactionAborted(KafkaFailure):
 class ProducerLost(KafkaFailure):
     """A transactional producer is of no more use; another one has to do its work again."""
 
+    def __init__(self, text: str, *, of_the_client: bool = False) -> None:
+        super().__init__(text)
+        self.of_the_client = of_the_client
+        """Whether the client itself is stuck: nobody has refused anything."""
+
 
 class Fenced(KafkaFailure):
     """Another process took over this one's instance id or transactional id."""

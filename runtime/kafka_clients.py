@@ -13,7 +13,10 @@ _REPEATED = ("FAIL ", "ERROR ", "CONFWARN ")
 librdkafka_log = logging.getLogger("pelton.librdkafka")
 librdkafka_log.addFilter(lambda record: not record.getMessage().startswith(_REPEATED))
 
+# A broker that is back is tried again within a second; the default is up to ten after a long absence.
+_CONNECTION = {"reconnect.backoff.max.ms": 1_000}
 _CONSUMER = {
+    **_CONNECTION,
     "partition.assignment.strategy": "cooperative-sticky",
     # The default of 64 MiB a partition would let a worker with many partitions grow without bound.
     "queued.max.messages.kbytes": 16 * 1024,
@@ -24,6 +27,7 @@ _CONSUMER = {
     "socket.nagle.disable": True,
 }
 _PRODUCER = {
+    **_CONNECTION,
     "linger.ms": 1,
     # The Java client's choice for a key, so that a topic written by both keeps its keys together.
     "partitioner": "murmur2_random",
@@ -74,7 +78,7 @@ def producer_properties(
 
 def client_properties(settings: Settings) -> dict[str, Any]:
     """Return the properties of a client that only asks questions."""
-    return {**settings.kafka, "logger": librdkafka_log}
+    return {**_CONNECTION, **settings.kafka, "logger": librdkafka_log}
 
 
 def max_message_bytes(settings: Settings) -> int:

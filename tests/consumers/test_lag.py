@@ -139,3 +139,13 @@ def test_the_admin_client_takes_the_question_as_it_is_asked() -> None:
     for position in (0, None):
         with pytest.raises(KafkaFailure):
             lag.records({AT: position}, 0.05)
+
+
+def test_a_leader_that_was_elected_since_is_learned_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restart of its broker a client asked in vain for as long as it believed what it knew: 15 minutes."""
+    configs: list[dict[str, Any]] = []
+    monkeypatch.setattr(lag_file, "AdminClient", configs.append)
+    monkeypatch.setattr(lag_file, "Consumer", lambda _: None)
+    for given in ({}, {"metadata.max.age.ms": 900}):
+        Lag(given, "g", "earliest")
+    assert [config["metadata.max.age.ms"] for config in configs] == [5_000, 900]

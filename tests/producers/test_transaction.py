@@ -1,5 +1,6 @@
 """One producer's transactions: their states, their time limits, and what each refusal means."""
 
+import threading
 from collections.abc import Callable
 from itertools import pairwise, product
 from types import SimpleNamespace
@@ -362,3 +363,24 @@ def test_b60_a_fatal_error_that_comes_up_within_a_delivery_report_is_not_lost() 
     with pytest.raises(Fenced, match="another process took the transactional id"):
         transaction.commit([], None, Deadline.after(1))
     assert transaction.state is TransactionState.DEAD
+
+
+def test_b21_a_call_that_does_not_come_back_costs_its_producer_and_not_the_worker(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has waited past every time-out for a coordinator that was gone; what it held is not in doubt."""
+    back = threading.Event()
+    monkeypatch.setattr(transaction_file, "STUCK_S", 0.01)
+    monkeypatch.setattr(bench.producer, "send_offsets_to_transaction", lambda *_: back.wait(20))
+    bench.started()
+    bench.produce(b"1")
+    with pytest.raises(ProducerLost) as lost:
+        bench.commit(1, within_s=0.05)
+    back.set()
+    assert lost.value.of_the_client
+    assert (bench.transaction.state, bench.transaction.in_doubt) == (S.DEAD, False)
+    bench.replace()
+    bench.started()
+    bench.produce(b"2")
+    bench.commit(1)
+    assert (bench.values, bench.committed) == ([b"2"], 1)

@@ -102,3 +102,9 @@ def test_b46_no_more_is_on_its_way_than_the_producers_queue_holds(
 def test_b40_what_the_client_repeats_for_ever_is_not_logged(line: str, shown: bool) -> None:
     record = logging.LogRecord("pelton.librdkafka", logging.WARNING, "", 0, line, None, None)
     assert bool(librdkafka_log.filter(record)) is shown
+
+
+@pytest.mark.parametrize("build", [lambda s: consumer_properties(s, 0), producer_properties, client_properties])
+def test_b46_a_broker_that_is_back_is_found_within_a_second(build: Any) -> None:
+    assert build(settings())["reconnect.backoff.max.ms"] == 1_000
+    assert build(settings({"reconnect.backoff.max.ms": 7}))["reconnect.backoff.max.ms"] == 7
