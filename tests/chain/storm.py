@@ -6,13 +6,14 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from pelton.local_kafka import LocalKafka
-from tests.broker.served import eventually
+from tests.broker.served import Served, eventually
 from tests.chain.storm_crew import Crew, frozen, holds
 from tests.chain.storm_flow import Flow
 from tests.chain.storm_plan import Blow
 from tests.chain.stream import Fill
 
 FLOWS_S = 60.0
+AFTER_SCORES_S = (0.05, 0.5)
 
 
 class Storm(AbstractContextManager["Storm"]):
@@ -67,11 +68,19 @@ class Storm(AbstractContextManager["Storm"]):
         n_sent = self._fill.sent
         eventually(lambda: self._flow.reached(n_sent), FLOWS_S, lambda: f"{self._flow.silent_s()}\n{self._crew.logs()}")
 
+    def _victim(self) -> Served:
+        """Choose a worker that has partitions and has begun to score them."""
+        held = self._crew.holder(self._rng)
+        self.await_flow()
+        # Scores leave in bursts: right after one was seen, a worker has least to lose.
+        time.sleep(self._rng.uniform(*AFTER_SCORES_S))
+        return held
+
     def _kill(self) -> None:
-        self._crew.holder(self._rng).kill_worker()
+        self._victim().kill_worker()
 
     def _stop(self) -> None:
-        with frozen(self._crew.holder(self._rng)):
+        with frozen(self._victim()):
             self.await_flow()
 
     def _add(self) -> None:
@@ -79,7 +88,7 @@ class Storm(AbstractContextManager["Storm"]):
         eventually(lambda: holds(added), FLOWS_S, added.log_text)
 
     def _remove(self) -> None:
-        self._crew.remove(self._crew.holder(self._rng))
+        self._crew.remove(self._victim())
 
     def _restart_broker(self) -> None:
         assert self._kafka is not None

@@ -13,9 +13,14 @@ from tests.chain.stream import MLP, PARTITIONS
 
 SESSION_MS = 3_000
 HEARTBEAT_MS = 500
+COOPERATIVE = {
+    "partition.assignment.strategy": "cooperative-sticky",
+    "session.timeout.ms": SESSION_MS,
+    "heartbeat.interval.ms": HEARTBEAT_MS,
+}
 FORMS: dict[str, dict[str, Any]] = {
-    "cooperative-sticky": {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS},
-    "static": {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS},
+    "cooperative-sticky": COOPERATIVE,
+    "static": COOPERATIVE,
     "consumer": {"group.protocol": "consumer"},
 }
 """The forms that a rebalance has, as properties of the clients."""
