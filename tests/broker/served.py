@@ -34,6 +34,11 @@ def eventually(condition: Callable[[], T], within_s: float = PATIENCE_S, otherwi
     return value
 
 
+def _environ() -> dict[str, str]:
+    """Return the environment without what speaks to the tests: `pelton serve` would take it for a setting."""
+    return {name: value for name, value in os.environ.items() if name != "PELTON_CHAOS"}
+
+
 class Served:
     """One `pelton serve`; a context manager that leaves no process behind."""
 
@@ -46,7 +51,7 @@ class Served:
         config = folder / "pelton.yaml"
         config.write_text(yaml.safe_dump(settings))
         with self._log_file.open("wb") as log:
-            self.process = subprocess.Popen([*command, str(config)], stdout=log, stderr=log, cwd=folder)
+            self.process = subprocess.Popen([*command, str(config)], stdout=log, stderr=log, cwd=folder, env=_environ())
         self._port = 0
 
     def __enter__(self) -> "Served":

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -52,10 +53,14 @@ class Storm(AbstractContextManager["Storm"]):
 
     def strike(self, blow: Blow) -> None:
         """Deal one blow and wait until scores flow again."""
+        self.strike_with(blow.value, self._blows[blow])
+
+    def strike_with(self, name: str, deal: Callable[[], object]) -> None:
+        """Deal a blow of another kind and wait until scores flow again."""
         began_s = time.monotonic()
-        self._blows[blow]()
+        deal()
         self.await_flow()
-        name, took_s = blow.value, time.monotonic() - began_s
+        took_s = time.monotonic() - began_s
         self.struck[name] = self.struck.get(name, 0) + 1
         self.took_s[name] = round(self.took_s.get(name, 0) + took_s, 1)
 

@@ -23,7 +23,7 @@ WORKERS = 3
 SHORT_S = 60.0
 SHORT_RATE = 1_000
 LONG_RATE = 600
-KILLS = int(os.environ.get("PELTON_STORM_KILLS", "100"))
+KILLS = int(os.environ.get("PELTON_TEST_STORM_KILLS", "100"))
 EVENTS = 5_000 * KILLS
 
 Tell = Callable[[str, object], None]
