@@ -82,7 +82,9 @@ class Queue(Group):
     max_records: Count | None = Field(
         default=None, description="Most records waiting; null for four times `batch.max_size`."
     )
-    max_bytes: Count = Field(default=64 * 1024 * 1024, description="Most bytes waiting, in keys and values.")
+    max_bytes: Count = Field(
+        default=64 * 1024 * 1024, description="Most bytes waiting, in keys and values; headers do not count."
+    )
 
 
 class Sidecar(Group):
