@@ -34,7 +34,9 @@ class Stream(Group):
         description="Topic for events that cannot be scored; by default the sink's name and `-dead-letters`.",
     )
     reset: Literal["earliest", "latest", "error"] = Field(
-        default="earliest", description="Where a group without a committed offset begins (`auto.offset.reset`)."
+        default="earliest",
+        description="Where a group without a committed offset begins (`auto.offset.reset`); the end that `latest` finds is "
+        "committed at once.",
     )
     key: Literal["event-id", "position", "input-key"] = Field(
         default="event-id",
