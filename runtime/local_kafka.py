@@ -124,7 +124,8 @@ class LocalKafka:
         """
         if self._find() is not None:
             raise LocalKafkaError(f"the Kafka of {self.data_dir} is up; stop it before deleting its data")
-        shutil.rmtree(self._data, ignore_errors=True)
+        if (self._data / "meta.properties").exists():  # else it is somebody else's folder called data
+            shutil.rmtree(self._data, ignore_errors=True)
 
     def tool(self, class_name: str, *args: str, timeout_s: float = 60.0) -> str:
         """Run one of Kafka's own command-line tools by its Java class and return what it prints.

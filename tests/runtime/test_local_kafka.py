@@ -112,11 +112,20 @@ def test_data_are_deleted_only_when_down(kafka: LocalKafka, fake_java: FakeJava,
     kafka.up()
     topic = kafka.data_dir / "data" / "flights-0"
     topic.mkdir(parents=True)
+    (topic.parent / "meta.properties").touch()
     with pytest.raises(LocalKafkaError, match="is up"):
         kafka.delete_data()
     kafka.down()
     kafka.delete_data()
     assert not topic.exists()
+
+
+def test_a_folder_called_data_that_is_no_kafkas_is_left_alone(tmp_path: Path) -> None:
+    """`pelton kafka down --delete-data --data-dir ""` means the folder one happens to be in."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "thesis.txt").touch()
+    LocalKafka(tmp_path).delete_data()
+    assert (tmp_path / "data" / "thesis.txt").exists()
 
 
 @pytest.mark.parametrize(
