@@ -35,8 +35,8 @@ class Stream(Group):
     )
     reset: Literal["earliest", "latest", "error"] = Field(
         default="earliest",
-        description="Where a group without a committed offset begins (`auto.offset.reset`); the end that `latest` finds is "
-        "committed at once.",
+        description="Where a group without a committed offset begins (`auto.offset.reset`); the end that `latest` "
+        "finds is committed at once.",
     )
     key: Literal["event-id", "position", "input-key"] = Field(
         default="event-id",
