@@ -115,6 +115,7 @@ class Relay:
                 self._step()
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which ends the worker with it
             self._failure = error
+            self._slow.set()  # wakes the main thread
 
     def _step(self) -> None:
         loop = self._loop

@@ -1,6 +1,7 @@
 """One worker process: load and warm the model, find the topics, join the group, walk the road until told to stop."""
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -60,9 +61,12 @@ class Worker:
 
     def _serve(self) -> int:
         self._reporter.state(WorkerState.LOADING)
-        # Imported only now: a worker that is told to stop while torch loads must not have missed the signal.
+        # Imported only now: a worker that is told to stop while torch loads must not have missed the signal. The
+        # collector would walk through torch again and again while it loads, a fifth of that time, and find nothing.
+        gc.disable()
         from pelton.serving import Serving  # noqa: PLC0415
 
+        gc.enable()
         serving = Serving(self._settings, self._reporter, self._progress, self._index)
         serving.warm_up(self._started_s)
         partitions = self._find_topics()

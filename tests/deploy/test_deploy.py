@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from pelton.schemas.settings import Settings, load_settings
+from pelton.schemas.yaml_loader import SafeLoader
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+COMPOSE: dict[str, Any] = yaml.load((ROOT / "docker-compose.yml").read_text(), SafeLoader)
 PROMETHEUS: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
 
 

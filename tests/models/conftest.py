@@ -15,6 +15,7 @@ from pelton.models.package import ModelPackage, load_package
 from pelton.models.protocol import Model
 from pelton.models.scorer import Scorer
 
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 PACKAGES = Path(__file__).parent / "packages"
 
 DOUBLER = (PACKAGES / "doubler" / "1" / "model.py").read_text()
@@ -101,7 +102,7 @@ def write_package(tmp_path: Path) -> Callable[..., Path]:
         lines = [{"event": {"x": 1.5}, "score": 3.0}] if cases is None else cases
         texts = {
             "model.py": code,
-            "model.yaml": yaml.safe_dump(stated),
+            "model.yaml": yaml.dump(stated, Dumper=DUMPER),
             "golden.jsonl": "".join(f"{json.dumps(line)}\n" for line in lines),
             **(files or {}),
         }

@@ -15,6 +15,7 @@ Write = Callable[..., Path]
 
 WIDTH, MAX_SIZE = 384, 50
 CODE = """
+import numpy
 import torch
 from pelton.models.torch_model import TorchModel
 
@@ -23,7 +24,7 @@ class Wide(TorchModel):
         return torch.nn.Linear(384, 1)
 
     def prepare(self, events):
-        return torch.tensor([event.xs for event in events])
+        return torch.from_numpy(numpy.array([event.xs for event in events], numpy.float32))
 """
 
 

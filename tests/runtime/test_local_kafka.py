@@ -144,7 +144,7 @@ def test_term_is_followed_by_kill(
     kafka: LocalKafka, fake_java: FakeJava, answers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(DEAF)
-    monkeypatch.setattr(local_kafka, "STOP_GRACE_S", 0.2)
+    monkeypatch.setattr(local_kafka, "STOP_GRACE_S", 0.05)
     kafka.up()
     _until(lambda: "on" in kafka.log_file.read_text())
     assert kafka.down()

@@ -13,31 +13,32 @@ import pelton.schemas
 from pelton.schemas.wire_schemas import WIRE, wire_schemas, write
 
 ROOM = Path(pelton.schemas.__file__).parent
+SCHEMAS = wire_schemas()
 
 
-@pytest.mark.parametrize("name", sorted(wire_schemas()))
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_schema_in_the_repository_is_the_one_the_code_makes(name: str) -> None:
-    assert (WIRE / name).read_text() == wire_schemas()[name], "run `make docs`"
+    assert (WIRE / name).read_text() == SCHEMAS[name], "run `make docs`"
 
 
 def test_no_schema_is_left_over() -> None:
-    assert {path.name for path in WIRE.iterdir()} == set(wire_schemas())
+    assert {path.name for path in WIRE.iterdir()} == set(SCHEMAS)
 
 
-@pytest.mark.parametrize("name", sorted(wire_schemas()))
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_schema_is_a_schema(name: str) -> None:
-    Draft202012Validator.check_schema(json.loads(wire_schemas()[name]))
+    Draft202012Validator.check_schema(json.loads(SCHEMAS[name]))
 
 
 def test_write_changes_what_differs_only(tmp_path: Path) -> None:
-    assert {path.name for path in write(tmp_path)} == set(wire_schemas())
+    assert {path.name for path in write(tmp_path)} == set(SCHEMAS)
     (tmp_path / "score.json").write_text("{}")
     assert [path.name for path in write(tmp_path)] == ["score.json"]
-    assert (tmp_path / "score.json").read_text() == wire_schemas()["score.json"]
+    assert (tmp_path / "score.json").read_text() == SCHEMAS["score.json"]
 
 
 def test_settings_schema_accepts_what_a_file_may_hold() -> None:
-    validator = Draft202012Validator(json.loads(wire_schemas()["settings.json"]))
+    validator = Draft202012Validator(json.loads(SCHEMAS["settings.json"]))
     stream = {"topics": ["a"], "group": "g", "sink": "s"}
     sound = {"model": "m", "stream": stream, "kafka": {"linger.ms": 5}}
     assert validator.is_valid(sound)
