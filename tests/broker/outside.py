@@ -71,7 +71,7 @@ class Outside:
 
     def __init__(self, brokers: str) -> None:
         self.brokers = brokers
-        self.admin = AdminClient({"bootstrap.servers": brokers, **QUIET})
+        self.admin = AdminClient({"bootstrap.servers": brokers, "metadata.max.age.ms": 1000, **QUIET})
         self._groups: dict[str, Consumer] = {}
 
     def __enter__(self) -> Self:

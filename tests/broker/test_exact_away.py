@@ -1,0 +1,63 @@
+"""A broker that is killed in the middle of transactions, and comes back."""
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from pelton.local_kafka import LocalKafka
+from pelton.topics import create
+
+from .conftest import Serve, settings_for
+from .outside import Outside
+from .served import Served
+from .test_broker_away import names
+from .traffic import Traffic
+
+PARTITIONS = 4
+BACK_S = 15.0
+"""Far more than a worker needs after the broker is back, and far less than the client's own time-outs."""
+DRAIN_S = 3.0
+
+
+@pytest.mark.timeout(150, func_only=True)
+def test_b46_b08_b10_each_record_once_through_a_broker_that_dies_in_mid_transaction(
+    own_kafka: Callable[..., LocalKafka], serve: Serve
+) -> None:
+    kafka = own_kafka()
+    stream = names("events")
+    create(kafka.bootstrap, {stream["topics"][0]: PARTITIONS, stream["sink"]: PARTITIONS, stream["dead_letter"]: 1})
+    kafka_settings = {"queue.buffering.max.messages": 100, "session.timeout.ms": 3000}
+    quick = {"health": {"sink_failing_s": 1}, "drain_s": DRAIN_S, "kafka": kafka_settings}
+    served = serve(settings=settings_for(kafka.bootstrap, "obedient", stream, delivery="exactly-once", **quick))
+    with Outside(kafka.bootstrap) as outside:
+        traffic = Traffic(outside, served, PARTITIONS)
+        _killed_in_a_transaction(served, kafka, outside, traffic)
+        assert served.worker()["restarts"] == 0
+        again = _stopped_without_a_broker(served, kafka, traffic, serve)
+        traffic.check(again)
+        assert again.stop() == 0
+        assert outside.open_transactions(served.sink) == set()
+
+
+def _killed_in_a_transaction(served: Served, kafka: LocalKafka, outside: Outside, traffic: Traffic) -> None:
+    traffic.send(*range(500), sleep_s=0.002)
+    served.eventually(lambda: outside.open_transactions(served.sink))
+    kafka.kill()
+    served.eventually(lambda: served.health("ready")[0] == 503)
+    assert "scores cannot leave" in served.worker()["reason"] or "waiting" in served.worker()["reason"]
+    assert served.health("live")[0] == 200
+    kafka.up()
+    served.until_ready(within_s=BACK_S)
+    traffic.check()
+
+
+def _stopped_without_a_broker(served: Served, kafka: LocalKafka, traffic: Traffic, serve: Serve) -> Served:
+    """What it could not commit is neither lost nor written twice once another one starts."""
+    traffic.send(*range(10_000, 10_300), sleep_s=0.01)
+    served.eventually(lambda: served.age_s("oldest_unfinished"))
+    kafka.kill()
+    assert served.stop(signal.SIGTERM, DRAIN_S + 1) == 0
+    assert "Traceback" not in served.log_text()
+    kafka.up()
+    return serve(settings=served.settings)
