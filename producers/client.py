@@ -1,0 +1,34 @@
+"""What callers use: ask and be answered, send events, read scores. Needs the base install only.
+
+from pelton.producers.client import RequestReplyClient
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pelton.producers.call_counts import CallCounts
+    from pelton.producers.call_options import CallOptions
+    from pelton.producers.threaded_client import RequestReplyClient
+
+__all__ = [
+    "CallCounts",
+    "CallOptions",
+    "RequestReplyClient",
+]
+
+_HOMES = {
+    "CallCounts": "call_counts",
+    "CallOptions": "call_options",
+    "RequestReplyClient": "threaded_client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"pelton.producers.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,58 @@
+"""The value of a request: strict JSON, refused here when it cannot be."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pelton.errors import InvalidRequest
+from pelton.schemas.codes import Code
+
+
+def _plain(value: Any) -> Any:
+    """Turn arrays, tensors and their scalars into lists and numbers of Python's."""
+    if callable(tolist := getattr(value, "tolist", None)):
+        return tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)
+
+
+def encode_request(inputs: Any, model: str | None = None, params: Mapping[str, Any] | None = None) -> bytes:
+    """Return the value of a request for `inputs`: one event, or a list of them.
+
+    Arrays and tensors become lists. Raises InvalidRequest: `not_finite` for NaN and infinity, which JSON does not
+    have, `malformed` for what JSON cannot hold.
+
+        encode_request({"amount": 250.0})  # b'{"inputs":{"amount":250.0}}'
+    """
+    if inputs is None:
+        raise InvalidRequest("malformed: there are no inputs", code=Code.MALFORMED)
+    body: dict[str, Any] = {"inputs": inputs}
+    if model is not None:
+        body["model"] = model
+    if params:
+        body["params"] = params
+    return encode_value(body)
+
+
+def encode_value(body: Any) -> bytes:
+    """Return strict JSON; raises InvalidRequest for what is not finite or no JSON."""
+    try:
+        value = _encoder.encode(body)
+        # msgspec writes NaN and infinity as null: only a value that holds a null is looked at number by number.
+        if b"null" in value and not _finite(msgspec.to_builtins(body, enc_hook=_plain)):
+            raise InvalidRequest("not_finite: a number is NaN or infinite", code=Code.NOT_FINITE)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidRequest(f"malformed: {error}", code=Code.MALFORMED) from error
+    return value
+
+
+def _finite(plain: Any) -> bool:
+    if isinstance(plain, float):
+        return math.isfinite(plain)
+    if isinstance(plain, dict):
+        return all(map(_finite, plain.values()))
+    return all(map(_finite, plain)) if isinstance(plain, (list, tuple)) else True

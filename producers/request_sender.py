@@ -1,0 +1,133 @@
+"""Requests out: the producer of a client that calls."""
+
+import logging
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from pelton.deadline import Deadline
+from pelton.errors import InvalidRequest, KafkaFailure, PeltonError
+from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
+from pelton.producers.pending_calls import Call
+from pelton.schemas.codes import Code
+from pelton.schemas.request import RequestHead
+
+librdkafka_log = logging.getLogger("pelton.producers.librdkafka")
+librdkafka_log.addHandler(logging.NullHandler())
+librdkafka_log.propagate = False
+
+SERVE_EVERY = 32
+
+_DEFAULTS: Mapping[str, Any] = {
+    "linger.ms": 1,
+    "partitioner": "murmur2_random",
+    "socket.nagle.disable": True,
+    # Who waits hears at its own deadline; until the longest there can be, the broker may come back.
+    "message.timeout.ms": 600_000,
+}
+_PROMISED: Mapping[str, Any] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "delivery.report.only.error": True,
+    "logger": librdkafka_log,
+}
+
+OnFailed = Callable[[Call, PeltonError], None]
+
+
+class RequestSender:
+    """Sends calls to the request topic; full means wait, and what cannot be delivered is reported to `on_failed`."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        topic: str,
+        on_failed: OnFailed,
+        on_broken: Callable[[KafkaFailure], None],
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
+        self._topic, self._on_failed, self._on_broken = topic, on_failed, on_broken
+        self._errors = ErrorLog("caller's producer")
+        self.last_error: KafkaError | None = None
+        self._producer = make_producer({**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note})
+        self._until_served = SERVE_EVERY
+        self.n_partitions: dict[str, int] = {}
+
+    def reach(self, topics: list[str], deadline: Deadline) -> None:
+        """Learn how many partitions each topic has; raises KafkaFailure unless the broker has them all."""
+        for topic in topics:
+            try:
+                found = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s())).topics[topic]
+            except KafkaException as refused:
+                raise failure(refused) from refused
+            if found.error is not None:
+                raise type(failure(found.error))(f"{topic}: {found.error.str()}")
+            self.n_partitions[topic] = len(found.partitions)
+
+    def send(self, call: Call, partition: int) -> bool:
+        """Send a call; tells whether there was room. Raises InvalidRequest for one too large, or KafkaFailure."""
+        sent = self._produce(call.key, call.value, call.headers, partition, partial(self._report, call))
+        self._until_served -= 1
+        if not sent or self._until_served <= 0:
+            self._until_served = SERVE_EVERY
+            self.serve()
+        return sent
+
+    def another_partition(self, partition: int) -> int:
+        """Return a partition of the request topic that is not this one."""
+        n = self.n_partitions[self._topic]
+        return (partition + 1 + random.randrange(n - 1)) % n
+
+    def send_cancel(self, call: Call) -> None:
+        """Tell whoever has the call that nobody waits for it; if that cannot be sent, let it be."""
+        headers = RequestHead(correlation_id=call.id, cancels=True).headers()
+        with suppress(PeltonError):
+            for partition in {call.partition, call.partition if call.hedged_to is None else call.hedged_to}:
+                self._produce(call.key, None, headers, partition, None)
+
+    def serve(self, timeout_s: float = 0.0) -> None:
+        """Serve delivery reports for up to `timeout_s` seconds."""
+        try:
+            self._producer.poll(timeout_s)
+        except KafkaException as dead:
+            self._on_broken(failure(dead))
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait until all has been sent, for `timeout_s` seconds at most, and drop the rest."""
+        try:
+            if self._producer.flush(timeout_s):
+                self._producer.purge()
+                self._producer.poll(0)
+        except KafkaException as dead:
+            self._on_broken(failure(dead))
+
+    def _produce(self, key: bytes, value: bytes | None, headers: Any, partition: int, on_delivery: Any) -> bool:
+        try:
+            self._producer.produce(
+                self._topic, value, key, partition=partition, headers=headers, on_delivery=on_delivery
+            )
+        except BufferError:
+            return False
+        except KafkaException as refused:
+            raise _refusal(refused.args[0], value) from refused
+        return True
+
+    def _report(self, call: Call, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._on_failed(call, _refusal(error, call.value))
+
+    def _note(self, error: KafkaError) -> None:
+        self.last_error = error
+        self._errors.warn(error)
+        if error.fatal():
+            self._on_broken(failure(error))
+
+
+def _refusal(error: KafkaError, value: bytes | None) -> PeltonError:
+    if error.code() in SIZE_FAULTS:
+        return InvalidRequest(f"too_large: {len(value or b'')} bytes; {error.str()}", code=Code.TOO_LARGE)
+    return failure(error)
