@@ -15,6 +15,8 @@ from pelton.local_kafka import LocalKafka
 
 QUIET = {"log_level": 0}
 ANSWER_S = 20.0
+LOOKS = 10
+"""So many looks at an open transaction outlast an end that was asked for before."""
 PENDING_S = 0.3
 """A broker that does not tell offsets for so long does not know them yet."""
 
@@ -149,6 +151,10 @@ class Outside:
             for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
         )
         return {at.partition for at in latest if stable[at].result(ANSWER_S).offset < last[at].result(ANSWER_S).offset}
+
+    def stays_open(self, topic: str) -> set[int]:
+        """Return the partitions of which a transaction is open, and was not just about to end."""
+        return set.intersection(*(self.open_transactions(topic) for _ in range(LOOKS)))
 
     def ends(self, topic: str) -> dict[int, int]:
         """Return the end offset of each partition."""

@@ -16,8 +16,6 @@ from .served import Served
 from .traffic import Traffic
 
 PARTITIONS = 4
-LOOKS = 10
-"""So many looks at an open transaction outlast an end that was asked for just before the freeze."""
 VISITS = 3
 PROBE_S = 0.1
 SLOW_S = 0.003
@@ -56,8 +54,7 @@ def freeze_in_a_transaction(served: Served, outside: Outside, index: int) -> int
     while True:
         served.eventually(lambda: outside.open_transactions(served.sink) & own)
         pid = served.kill_worker(signal.SIGSTOP, index)
-        is_open = all(outside.open_transactions(served.sink) & own for _ in range(LOOKS))
-        if is_open and not outside.offsets_pending(served.group, served.source):
+        if outside.stays_open(served.sink) & own and not outside.offsets_pending(served.group, served.source):
             return pid
         os.kill(pid, signal.SIGCONT)
 
