@@ -1,8 +1,11 @@
-"""Where a group begins that reads only what is new: at an end, which has to be remembered."""
+"""Where partitions begin that a group has no offset of, if it reads only what is new: that has to be remembered."""
+
+from typing import Any
 
 import structlog
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
+from pelton.consumers.assignment import Partition
 from pelton.consumers.ledger import Ledger
 from pelton.errors import KafkaFailure
 
@@ -11,20 +14,45 @@ log = structlog.get_logger(__name__)
 ANSWER_S = 3.0
 
 
-def begin_at_the_end(ledger: Ledger, added: list[TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions added, those without a committed offset at their end, which is committed.
+class Beginning:
+    """Takes partitions on, and with `reset: latest` chooses and commits where those begin that have no offset yet.
 
-    Uncommitted, it would be another end at the next start, and what came in between would be skipped. Called in the
-    rebalance callback, before anything of them is read or committed. Where the broker does not answer, the client
-    finds the end by itself, and nothing is remembered.
+    What is there when the member joins begins at its end. Uncommitted, that would be another end at the next start,
+    and what came in between would be skipped. What is added later begins at its first record: all of it is new.
     """
-    partitions = [(at.topic, at.partition) for at in added]
-    try:
-        known = ledger.offsets(partitions, ANSWER_S)
-        ends = ledger.ends([at for at in partitions if at not in known], ANSWER_S)
-        if ends:
-            ledger.commit(ends, {}, wait=True)
-    except KafkaFailure as error:
-        log.warning("beginning_not_committed", partitions=partitions, reason=str(error))
-        return added
-    return [TopicPartition(at.topic, at.partition, ends.get((at.topic, at.partition), at.offset)) for at in added]
+
+    def __init__(self, ledger: Ledger, config: dict[str, Any], topics: list[str]) -> None:
+        self._ledger, self._topics = ledger, topics
+        self._only_new = config.get("auto.offset.reset") == "latest"
+        self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
+            config.get("group.protocol") == "consumer"
+        )
+        self._n_old: dict[str, int] | None = None
+
+    def assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
+        """Give the consumer partitions to read; called in the rebalance callback."""
+        placed = self._place(added) if self._only_new else added
+        if self._cooperative:
+            consumer.incremental_assign(placed)
+        else:
+            consumer.assign(placed)
+
+    def _place(self, added: list[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions with their offsets; where no broker answers, the client finds the end by itself."""
+        partitions = [(at.topic, at.partition) for at in added]
+        try:
+            if self._n_old is None:
+                self._n_old = self._ledger.counts(self._topics, ANSWER_S)
+            known = self._ledger.offsets(partitions, ANSWER_S)
+            begins = self._begins([at for at in partitions if at not in known], self._n_old)
+            if begins:
+                self._ledger.commit(begins, {}, wait=True)
+        except KafkaFailure as error:
+            log.warning("beginning_not_committed", partitions=partitions, reason=str(error))
+            return added
+        return [TopicPartition(*at, begins.get(at, given.offset)) for at, given in zip(partitions, added, strict=True)]
+
+    def _begins(self, fresh: list[Partition], n_old: dict[str, int]) -> dict[Partition, int]:
+        new = [at for at in fresh if at[1] >= n_old[at[0]]]
+        old = [at for at in fresh if at not in new]
+        return self._ledger.ends(old, ANSWER_S) | self._ledger.starts(new, ANSWER_S)

@@ -12,7 +12,7 @@ class Ledger:
     """Committed offsets and the note beside each; belongs to whoever polls the consumer."""
 
     def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
+        self.consumer = consumer
 
     def commit(self, offsets: Mapping[Partition, int], notes: Mapping[Partition, str], *, wait: bool) -> None:
         """Commit the next offsets to read, each with its note if it has one; with `wait` until the broker has answered.
@@ -26,9 +26,9 @@ class Ledger:
         ]
         try:
             if wait:
-                _check(self._consumer.commit(offsets=positions, asynchronous=False))
+                _check(self.consumer.commit(offsets=positions, asynchronous=False))
             else:
-                self._consumer.commit(offsets=positions, asynchronous=True)
+                self.consumer.commit(offsets=positions, asynchronous=True)
         except KafkaException as error:
             raise failure(error) from error
 
@@ -55,16 +55,36 @@ class Ledger:
         """
         wanted = [TopicPartition(topic, number, OFFSET_END) for topic, number in partitions]
         try:
-            found = self._consumer.offsets_for_times(wanted, timeout=timeout_s) if wanted else []
+            found = self.consumer.offsets_for_times(wanted, timeout=timeout_s) if wanted else []
             _check(found)
         except KafkaException as error:
             raise failure(error) from error
         return {(at.topic, at.partition): at.offset for at in found}
 
+    def starts(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
+        """Return where each partition begins; asks the broker.
+
+        Raises KafkaFailure when the broker refuses or does not answer in time.
+        """
+        try:
+            return {at: self.consumer.get_watermark_offsets(TopicPartition(*at), timeout_s)[0] for at in partitions}
+        except KafkaException as error:
+            raise failure(error) from error
+
+    def counts(self, topics: Iterable[str], timeout_s: float) -> dict[str, int]:
+        """Return how many partitions each topic has, 0 where there is no such topic; asks the broker.
+
+        Raises KafkaFailure when the broker refuses or does not answer in time.
+        """
+        try:
+            return {name: len(self.consumer.list_topics(name, timeout_s).topics[name].partitions) for name in topics}
+        except KafkaException as error:
+            raise failure(error) from error
+
     def _committed(self, partitions: Iterable[Partition], timeout_s: float) -> list[TopicPartition]:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]
         try:
-            found = self._consumer.committed(wanted, timeout=timeout_s)
+            found = self.consumer.committed(wanted, timeout=timeout_s)
             _check(found)
         except KafkaException as error:
             raise failure(error) from error
@@ -72,7 +92,7 @@ class Ledger:
 
     def end_seen(self, partition: Partition) -> int | None:
         """Return the end of a partition as of the last fetch from it, or None before the first; asks nobody."""
-        _, end = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
+        _, end = self.consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
         return end if end >= 0 else None
 
 

@@ -2,22 +2,25 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
-from pelton.consumers.beginning import begin_at_the_end
+from pelton.consumers.beginning import Beginning
 from pelton.consumers.columns import in_columns
 from pelton.consumers.ledger import Ledger
 from pelton.deadline import Deadline
-from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure
+from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure, name_taken
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
 
 POSITIONS_EVERY_S = 0.5
+NAME_EVERY_S = 1.0
+MEMBERSHIP = "static membership"
 
 
 class Source:
@@ -38,33 +41,28 @@ class Source:
         make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
         self.assignment = assignment
-        self.joined = False
-        self.rebalancing = False
+        self.joined = self.rebalancing = False
         """Whether partitions have left, and the group has not said yet which come instead."""
-        self.problems: dict[str, str] = {}
+        self.commits_refused, self.problems = 0, dict[str, str]()
         self.unreadable: dict[Partition, str] = {}
         """Partitions that bring nothing, for want of an offset to begin at, until they are assigned anew."""
-        self.commits_refused = 0
         self.member: Any = None
         """The group metadata to commit with; None while the group does not know this member."""
-        self._topics = topics
-        self._max_records, self._transactional = max_records, transactional
+        self._topics, self._max_records, self._transactional = topics, max_records, transactional
         self.positions: dict[Partition, int] = {}
         self._positions_due = Deadline.after(0)
-        self._polled_s = time.monotonic()
-        self._paused = False
+        self._polled_s, self._paused = time.monotonic(), False
         self._listener: RebalanceListener | None = None
         self._errors = ErrorLog("consumer")
-        self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "") or (
-            config.get("group.protocol") == "consumer"
-        )
-        self._only_new = config.get("auto.offset.reset") == "latest"
-        self._consumer = make_consumer({**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
+        self._open = partial(make_consumer, {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
+        self._consumer = self._open()
         self.ledger = Ledger(self._consumer)
+        self._beginning = Beginning(self.ledger, config, topics)
+        self._join_due: Deadline | None = None
 
-    def join(self, listener: RebalanceListener) -> None:
+    def join(self, listener: RebalanceListener | None) -> None:
         """Join the group; the listener hears in later polls which partitions come and go."""
-        self._listener = listener
+        self._listener, self._join_due = listener, None
         self._consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -74,6 +72,8 @@ class Source:
 
         Serves rebalances and the answers to commits on the way.
         """
+        if self._join_due is not None and self._join_due.expired:
+            self.join(self._listener)
         if self._positions_due.expired:
             self._look_up_positions()
         # What is there already may have come as early as the last poll ended, and has waited since.
@@ -133,15 +133,24 @@ class Source:
         error = message.error()
         if error is None:
             return False
-        topic = message.topic()
-        if topic is not None:
-            self.problems[topic] = failure(error).args[0]
+        topic, why = message.topic(), failure(error).args[0]
         self._errors.warn(error, topic)
-        if error.code() == NO_RESET and topic is not None:
-            self.unreadable[topic, message.partition() or 0] = failure(error).args[0]
-        if error.code() == FATAL:
+        if topic is not None:
+            self.problems[topic] = why
+            if error.code() == NO_RESET:
+                self.unreadable[topic, message.partition() or 0] = why
+        if name_taken(error):
+            self.problems[MEMBERSHIP] = error.str()
+            self._begin_anew()
+        elif error.code() == FATAL:
             raise failure(error)
         return True
+
+    def _begin_anew(self) -> None:
+        """Join again in a while with another client: this one gave itself up over a name that is not free yet."""
+        self._consumer.close()
+        self._consumer = self.ledger.consumer = self._open()
+        self.joined, self._join_due = False, Deadline.after(NAME_EVERY_S)
 
     def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
         # Where some partitions are refused and others are not, only their own errors tell.
@@ -151,18 +160,13 @@ class Source:
             log.warning("commit_refused", error=refused.name(), reason=refused.str())
 
     def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
-        if self._only_new:
-            added = begin_at_the_end(self.ledger, added)
-        if self._cooperative:
-            consumer.incremental_assign(added)
-        else:
-            consumer.assign(added)
+        self._beginning.assign(consumer, added)
         self.joined, self.rebalancing = True, False
         self._note_member()
         partitions = _partitions(added)
         self._forget_unreadable(partitions)
         epoch = self.assignment.assign(partitions)
-        for topic, _ in partitions:
+        for topic in (MEMBERSHIP, *(topic for topic, _ in partitions)):
             self.problems.pop(topic, None)
         if self._listener is not None:
             self._listener.on_assigned(partitions)

@@ -48,6 +48,9 @@ Pelton's own defaults, which you may change:
 | property | default |
 |---|---|
 {defaults}
+
+Partitions and topics that are added while a group runs are found within `topic.metadata.refresh.interval.ms`; with
+`group.protocol: consumer` the broker tells of them.
 """
 
 

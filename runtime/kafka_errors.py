@@ -100,6 +100,14 @@ def failure(error: KafkaError | KafkaException) -> KafkaFailure:
     return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")
 
 
+def name_taken(error: KafkaError) -> bool:
+    """Tell whether a static member could not join because another one still has its name, as it has until it is missed.
+
+    The client takes that for the end of its own life (and passes on only the text); another client can join later.
+    """
+    return error.code() == FATAL and KafkaError(KafkaError.UNRELEASED_INSTANCE_ID).str() in error.str()
+
+
 class ErrorLog:
     """Logs what a client complains of: each kind of error once in `AGAIN_S` seconds, and how often it came.
 

@@ -24,11 +24,8 @@ class FakeConsumer:
     def __init__(self, kafka: "FakeKafka", config: Mapping[str, Any]) -> None:
         self.config = dict(config)
         self.paused: set[Partition] = set()
-        self.calls = 0
-        self.closed = False
-        self._kafka = kafka
-        self._group = config.get("group.id", "")
-        self._member_id = ""
+        self.calls, self.closed = 0, False
+        self._kafka, self._group, self._member_id = kafka, config.get("group.id", ""), ""
         self._next: dict[Partition, int | None] = {}
         self._position: dict[Partition, int] = {}
         self._script: list[tuple[int, bool, Callable[[], None]]] = []
@@ -115,6 +112,10 @@ class FakeConsumer:
     def get_watermark_offsets(self, at: TopicPartition, timeout: float = -1, cached: bool = False) -> Any:  # noqa: ARG002
         """Return the first offset of a partition and the one after its last."""
         return self._kafka.watermarks(at.topic, at.partition)
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:  # noqa: ARG002
+        """Return what is known of one topic or of all. Raises KafkaException when no broker answers."""
+        return self._kafka.describe(topic)
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions owned now."""

@@ -122,7 +122,10 @@ class KafkaProperties(dict[str, KafkaValue]):
 
 
 def _from_yaml(raw: dict[str, Any]) -> KafkaProperties:
-    return KafkaProperties({"bootstrap.servers": DEFAULT_SERVERS} | {name: _value(raw[name]) for name in raw})
+    values = {"bootstrap.servers": DEFAULT_SERVERS} | {name: _value(raw[name]) for name in raw}
+    if isinstance(protocol := values.get("group.protocol"), str):
+        values["group.protocol"] = protocol.lower()  # as librdkafka reads it, and as we look at it
+    return KafkaProperties(values)
 
 
 def _value(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pelton.schemas.settings_problems import HIDDEN, Problem
 
 _SENTINEL = "pelton.no.such.property"
 _UNKNOWN = "librdkafka has no such property"
-_BROKER_SIDE = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+_BROKER_SIDE = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type")
 _SESSION_MS, _HEARTBEAT_MS, _MAX_POLL_MS = 45_000, 3_000, 300_000
 
 
@@ -59,9 +59,17 @@ def _contradictions(properties: KafkaProperties) -> Iterator[Problem]:
     if properties.get("group.protocol") == "consumer":
         for name in _BROKER_SIDE:
             if name in properties:
-                why = "with group.protocol: consumer the broker decides this"
+                why = "with group.protocol: consumer the broker decides this (there group.consumer.*)"
                 yield Problem(f"kafka.{name}", properties[name], why)
-        return
+    else:
+        yield from _classic_times(properties)
+    if (flight := _number(properties, "max.in.flight.requests.per.connection", 5)) > 5:
+        yield Problem(
+            "kafka.max.in.flight.requests.per.connection", flight, "is more than 5, the most that keeps order"
+        )
+
+
+def _classic_times(properties: KafkaProperties) -> Iterator[Problem]:
     session = _number(properties, "session.timeout.ms", _SESSION_MS)
     heartbeat = _number(properties, "heartbeat.interval.ms", _HEARTBEAT_MS)
     poll = _number(properties, "max.poll.interval.ms", _MAX_POLL_MS)
@@ -69,10 +77,6 @@ def _contradictions(properties: KafkaProperties) -> Iterator[Problem]:
         yield Problem("kafka.heartbeat.interval.ms", heartbeat, f"is not less than session.timeout.ms ({session})")
     if poll < session:
         yield Problem("kafka.max.poll.interval.ms", poll, f"is less than session.timeout.ms ({session})")
-    if (flight := _number(properties, "max.in.flight.requests.per.connection", 5)) > 5:
-        yield Problem(
-            "kafka.max.in.flight.requests.per.connection", flight, "is more than 5, the most that keeps order"
-        )
 
 
 def _number(properties: KafkaProperties, name: str, default: int) -> int:

@@ -26,7 +26,8 @@ class Stream(Group):
     static_id: Name | None = Field(
         default=None,
         description="Static membership: stem of the members' `group.instance.id`, to which each worker adds its "
-        "number. Must differ between processes of one group.",
+        "number. Must differ between processes of one group: else the first one ends with exit code 4, or, with "
+        "`group.protocol: consumer`, the second one waits for it.",
     )
     sink: Topic = Field(description="Topic that the scores are written to.")
     dead_letter: Topic = Field(
@@ -36,7 +37,7 @@ class Stream(Group):
     reset: Literal["earliest", "latest", "error"] = Field(
         default="earliest",
         description="Where a group without a committed offset begins (`auto.offset.reset`); the end that `latest` "
-        "finds is committed at once.",
+        "finds is committed at once, and partitions added later begin at their first record.",
     )
     key: Literal["event-id", "position", "input-key"] = Field(
         default="event-id",

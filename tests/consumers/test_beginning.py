@@ -64,3 +64,16 @@ def test_a_broker_that_refuses_or_does_not_answer_holds_up_nobody(manual_kafka: 
     fill(manual_kafka, 1, 1)
     assert one.poll() == [(0, [3]), (1, [0])]
     assert manual_kafka.commits == []
+
+
+def test_b50_a_partition_that_is_added_begins_at_its_first_record(manual_kafka: FakeKafka, member: MAKE) -> None:
+    fill(manual_kafka, 0, 3)
+    one = begin(manual_kafka, member, 0, **LATEST)
+    assert one.poll() == []
+    added = len(manual_kafka.topics["in"])
+    manual_kafka.topics["in"].append([])
+    fill(manual_kafka, added, 2)
+    one.consumer.give(("in", 1), ("in", added))
+    fill(manual_kafka, 1, 2)
+    assert one.poll() == [(added, [0, 1])]
+    assert manual_kafka.commits == [{("in", 0): 3}, {("in", 1): 2, ("in", added): 0}]

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
+from pelton.consumers import source as source_file
 from pelton.consumers.assignment import Assignment
 from pelton.consumers.source import Source
+from pelton.deadline import Deadline
 from pelton.errors import KafkaFailure
 from pelton.testing import FakeKafka
 
@@ -154,6 +156,22 @@ def test_b60_a_member_that_is_fenced_ends_instead_of_going_on_without_partitions
     one.consumer.fail(KafkaError(KafkaError._FATAL, "Fatal error: Broker: Static consumer fenced by other consumer"))
     with pytest.raises(KafkaFailure, match="Static consumer fenced"):
         one.poll()
+
+
+def test_b60_a_member_whose_name_is_not_free_yet_joins_later_with_another_client(
+    kafka: FakeKafka, member: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Fatal error: Broker: The instance ID is still used by another member in the consumer group: …"
+    one = member(kafka)
+    monkeypatch.setattr(source_file, "NAME_EVERY_S", 60.0)
+    one.consumer.fail(KafkaError(KafkaError._FATAL, text, fatal=True))
+    fill(kafka, "in", 0, 2)
+    one.source.poll(0)
+    assert (one.source.joined, one.source.problems, one.consumer.closed) == (False, {"static membership": text}, True)
+    assert one.source.poll(0) == []
+    one.source._join_due = Deadline.after(0)
+    assert [records.offsets for records in one.source.poll(0)] == [[0, 1]]
+    assert (one.source.joined, one.source.problems) == (True, {})
 
 
 def test_a_passing_error_of_the_connection_is_no_failure(kafka: FakeKafka, member: MAKE) -> None:

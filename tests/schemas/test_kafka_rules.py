@@ -71,6 +71,11 @@ def test_properties_the_client_does_not_take_are_refused(name: str, value: Any, 
             {"group.protocol": "consumer", "partition.assignment.strategy": "range"},
             "kafka.partition.assignment.strategy",
         ),
+        ({"group.protocol": "consumer", "group.protocol.type": "consumer"}, "kafka.group.protocol.type"),
+        (
+            {"group.protocol": "consumer", "max.in.flight.requests.per.connection": 6},
+            "kafka.max.in.flight.requests.per.connection",
+        ),
     ],
 )
 def test_contradictions_are_refused(properties: dict[str, Any], path: str) -> None:

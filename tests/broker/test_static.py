@@ -1,0 +1,50 @@
+"""Members with a name of their own: gone for a moment, and the same name twice, in both protocols."""
+
+from .conftest import Serve
+from .outside import Outside
+from .served import Served
+from .test_fenced import twin
+from .traffic import Traffic
+
+PARTITIONS = 4
+LONG_MS = 45_000
+
+
+def moves(served: Served, index: int) -> list[dict[str, object]]:
+    """Return what a worker logged about partitions that came and went."""
+    names = ("partitions_assigned", "partitions_revoked", "partitions_lost")
+    return [line for line in served.log(*names) if line["worker"] == index]
+
+
+def test_b60_static_member_back_within_its_session_has_its_partitions_and_moves_nobody(
+    serve: Serve, outside: Outside
+) -> None:
+    topics = {"partitions": PARTITIONS, "sink_partitions": PARTITIONS}
+    session = {"session.timeout.ms": LONG_MS, "max.poll.interval.ms": LONG_MS}
+    served = serve(**topics, workers=2, delivery="exactly-once", stream={"static_id": "seat"}, kafka=session)
+    served.eventually(lambda: [len(served.owned(index)) for index in (0, 1)] == [2, 2])
+    traffic = Traffic(outside, served, PARTITIONS)
+    had, before = served.owned(1), moves(served, 0)
+    with traffic.flowing():
+        killed = served.kill_worker(index=1)
+        served.eventually(lambda: served.owned(1) == had and served.worker(1)["pid"] not in {None, killed})
+    traffic.check()
+    assert moves(served, 0) == before
+
+
+def test_b60_new_protocol_lets_the_second_of_a_name_wait_for_the_first(
+    serve: Serve, outside: Outside, group_name: str
+) -> None:
+    outside.configure_group(group_name, session_timeout_ms=1500, heartbeat_interval_ms=200)
+    stream = {"static_id": "copied", "group": group_name}
+    first = serve(partitions=2, delivery="exactly-once", stream=stream, kafka={"group.protocol": "consumer"})
+    traffic = Traffic(outside, first, 2)
+    second = twin(serve, first)
+    with traffic.flowing():
+        taken = "instance ID is still used by another member"
+        second.eventually(lambda: taken in " ".join(second.health("ready")[1]))
+        assert second.worker()["state"] == "joining"
+        assert first.stop() == 0
+        second.until_ready()
+    traffic.check(second)
+    assert (second.worker()["restarts"], second.worker()["reason"]) == (0, "")
