@@ -29,6 +29,10 @@ class Contender:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(30)
 
+    def signal(self, number: int) -> None:
+        """Send a signal to the process."""
+        self._process.send_signal(number)
+
     def rss_mb(self) -> float:
         """Return the resident memory of the process and its children, in MiB."""
         process = psutil.Process(self._process.pid)
