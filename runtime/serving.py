@@ -37,6 +37,10 @@ REPORT_EVERY_S = 1.0
 START_S = 2.0
 
 
+class Hurried(BaseException):
+    """The process was told again to end: raised in the main thread while it drains."""
+
+
 class Serving:
     """The model of one worker, loaded once and warmed, and the loop that feeds it."""
 
@@ -44,6 +48,7 @@ class Serving:
         self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
         self._metrics = Metrics()
         exactly_once = settings.delivery == "exactly-once"
+        self._draining = False
         self._seat = Seat(settings.stream.group, settings.replica) if exactly_once else None
 
     def warm_up(self, started_s: float) -> None:
@@ -89,10 +94,27 @@ class Serving:
             raise
         watch.drain()
         log.info("draining", waiting=loop.batcher.n_records, in_flight=loop.sink.in_flight)
-        in_time = relay.drain(Deadline.after(0.9 * settings.drain_s))
+        in_time = self._drain(relay, Deadline.after(0.9 * settings.drain_s))
         log.info("drained", in_time=in_time, scored=loop.totals.scored, dead_letters=loop.totals.dead_letters)
         self._reporter.state(WorkerState.STOPPED)
         return 0
+
+    def hurry(self) -> None:
+        """Give up a drain under way; call it from a signal handler, in which it raises Hurried."""
+        if self._draining:
+            self._draining = False
+            raise Hurried
+
+    def _drain(self, relay: Relay, deadline: Deadline) -> bool:
+        try:
+            self._draining = True
+            in_time = relay.drain(deadline)
+            self._draining = False
+        except Hurried:
+            # What is open is aborted, so that no reader has to wait for its time-out, and the group need not either.
+            relay.leave()
+            return False
+        return in_time
 
     def _begin_transactions(self, sink: ExactSink, stopping: threading.Event) -> bool:
         """End what this worker's predecessor left open, and begin to commit; return False when told to stop before."""

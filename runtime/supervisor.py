@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 WORKER = (sys.executable, "-m", "pelton.worker")
 """The command of a worker; descriptors and index are appended."""
-_HURRY_S = 1.0
+_HURRY_S = 2.0
 _KILLED_S = 5.0
 
 
@@ -37,7 +37,8 @@ class Supervisor:
     """Keeps `settings.workers` workers running behind one sidecar.
 
     SIGTERM or SIGINT drains: not ready at once, the workers finish and commit what they hold, and
-    whoever is not done after `drain_s` is killed. A second signal leaves them one more second.
+    whoever is not done after `drain_s` is killed. After a second signal they give up what is not
+    finished, uncommitted, and leave; two seconds later they are killed.
     """
 
     def __init__(self, settings: Settings, command: Sequence[str] = WORKER) -> None:

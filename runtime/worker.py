@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -31,6 +31,7 @@ class Worker:
         self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
         self._stopping = threading.Event()
         self._holds_work = False
+        self._hurry: Callable[[], None] = lambda: None
         self._started_s = time.monotonic()
 
     @property
@@ -39,8 +40,11 @@ class Worker:
         return self._holds_work
 
     def stop(self) -> None:
-        """Begin to drain."""
+        """Begin to drain; when told again, in a signal handler, give up what is not finished by now."""
+        again = self._stopping.is_set()
         self._stopping.set()
+        if again:
+            self._hurry()
 
     def run(self) -> int:
         """Do all of it: 0 after a clean drain, 2 when settings or model are at fault, 4 when fenced, 3 for the rest."""
@@ -72,7 +76,7 @@ class Worker:
         partitions = self._find_topics()
         if partitions is None:
             return 0
-        self._holds_work = True
+        self._holds_work, self._hurry = True, serving.hurry
         return serving.serve(partitions, self._stopping)
 
     def _find_topics(self) -> int | None:

@@ -42,7 +42,7 @@ class Script:
         self.settings: Settings | None = None
         self.on_describe: Callable[[], None] = lambda: None
         self.on_serve: Callable[[Any], None] = lambda _: None
-        self.asked = 0
+        self.asked = self.hurried = 0
 
     def describe(self, _kafka: Any, names: list[str], timeout_s: float) -> dict[str, int]:
         assert names == ["out", "dead"]
@@ -76,6 +76,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
             if made.warm_up_raises:
                 raise made.warm_up_raises
             self._reporter.state(WorkerState.WARMING)
+
+        def hurry(self) -> None:
+            made.hurried += 1
 
         def serve(self, sink_partitions: int, stopping: Any) -> int:
             made.served.append((sink_partitions, self._index))
@@ -279,6 +282,19 @@ def test_b10_a_signal_lets_the_work_in_hand_be_finished(parent: Any, script: Scr
     script.on_serve = serve
     assert main(parent().arguments) == 0
     assert seen == [True]
+
+
+def test_b10_only_a_second_signal_makes_it_hurry(parent: Any, script: Script) -> None:
+    hurried: list[int] = []
+
+    def serve(_: Any) -> None:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            signal.raise_signal(number)
+            hurried.append(script.hurried)
+
+    script.on_serve = serve
+    assert main(parent().arguments) == 0
+    assert hurried == [0, 1, 2]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
