@@ -7,20 +7,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pelton.producers.async_client import AsyncRequestReplyClient
     from pelton.producers.call_counts import CallCounts
     from pelton.producers.call_options import CallOptions
+    from pelton.producers.event_producer import Delivered, EventProducer
+    from pelton.producers.score_reader import ReadScore, ScoreReader
     from pelton.producers.threaded_client import RequestReplyClient
 
 __all__ = [
+    "AsyncRequestReplyClient",
     "CallCounts",
     "CallOptions",
+    "Delivered",
+    "EventProducer",
+    "ReadScore",
     "RequestReplyClient",
+    "ScoreReader",
 ]
 
 _HOMES = {
+    "AsyncRequestReplyClient": "async_client",
     "CallCounts": "call_counts",
     "CallOptions": "call_options",
+    "Delivered": "event_producer",
+    "EventProducer": "event_producer",
+    "ReadScore": "score_reader",
     "RequestReplyClient": "threaded_client",
+    "ScoreReader": "score_reader",
 }
 
 

@@ -50,6 +50,11 @@ def encode_value(body: Any) -> bytes:
     return value
 
 
+def as_bytes(text: str | bytes | None) -> bytes | None:
+    """Return text in UTF-8, and bytes as they are."""
+    return text.encode() if isinstance(text, str) else text
+
+
 def _finite(plain: Any) -> bool:
     if isinstance(plain, float):
         return math.isfinite(plain)

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
-from pelton.errors import InvalidRequest, KafkaFailure, PeltonError
+from pelton.errors import BrokerUnavailable, InvalidRequest, KafkaFailure, PeltonError
 from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
 from pelton.producers.pending_calls import Call
 from pelton.schemas.codes import Code
@@ -53,7 +53,10 @@ class RequestSender:
         self._topic, self._on_failed, self._on_broken = topic, on_failed, on_broken
         self._errors = ErrorLog("caller's producer")
         self.last_error: KafkaError | None = None
-        self._producer = make_producer({**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note})
+        self._config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note}
+        self._make_producer = make_producer
+        self._producer = make_producer(self._config)
+        self._single: Producer | None = None
         self._until_served = SERVE_EVERY
         self.n_partitions: dict[str, int] = {}
 
@@ -70,7 +73,7 @@ class RequestSender:
 
     def send(self, call: Call, partition: int) -> bool:
         """Send a call; tells whether there was room. Raises InvalidRequest for one too large, or KafkaFailure."""
-        sent = self._produce(call.key, call.value, call.headers, partition, partial(self._report, call))
+        sent = self._send_by(self._producer, call, partition, partial(self._report, call, partition))
         self._until_served -= 1
         if not sent or self._until_served <= 0:
             self._until_served = SERVE_EVERY
@@ -87,12 +90,14 @@ class RequestSender:
         headers = RequestHead(correlation_id=call.id, cancels=True).headers()
         with suppress(PeltonError):
             for partition in {call.partition, call.partition if call.hedged_to is None else call.hedged_to}:
-                self._produce(call.key, None, headers, partition, None)
+                self._produce(self._producer, call.key, None, headers, partition, None)
 
     def serve(self, timeout_s: float = 0.0) -> None:
         """Serve delivery reports for up to `timeout_s` seconds."""
         try:
             self._producer.poll(timeout_s)
+            if self._single is not None:
+                self._single.poll(0)
         except KafkaException as dead:
             self._on_broken(failure(dead))
 
@@ -105,20 +110,39 @@ class RequestSender:
         except KafkaException as dead:
             self._on_broken(failure(dead))
 
-    def _produce(self, key: bytes, value: bytes | None, headers: Any, partition: int, on_delivery: Any) -> bool:
+    def _send_by(self, producer: Producer, call: Call, partition: int, on_delivery: Any) -> bool:
+        return self._produce(producer, call.key, call.value, call.headers, partition, on_delivery)
+
+    def _produce(
+        self, producer: Producer, key: bytes, value: bytes | None, headers: Any, partition: int, on_delivery: Any
+    ) -> bool:
         try:
-            self._producer.produce(
-                self._topic, value, key, partition=partition, headers=headers, on_delivery=on_delivery
-            )
+            producer.produce(self._topic, value, key, partition=partition, headers=headers, on_delivery=on_delivery)
         except BufferError:
             return False
         except KafkaException as refused:
-            raise _refusal(refused.args[0], value) from refused
+            raise refusal_of(refused.args[0], len(value or b"")) from refused
         return True
 
-    def _report(self, call: Call, error: KafkaError | None, _: Message) -> None:
+    def _report(self, call: Call, partition: int, error: KafkaError | None, _: Message) -> None:
+        if error is not None and error.code() in SIZE_FAULTS:
+            self._send_alone(call, partition)
+        elif error is not None:
+            self._on_failed(call, failure(error))
+
+    def _send_alone(self, call: Call, partition: int) -> None:
+        """Send a call as a request of its own: a broker refuses all that came along with one too large."""
+        if self._single is None:
+            self._single = self._make_producer({**self._config, "batch.num.messages": 1, "linger.ms": 0})
+        try:
+            if not self._send_by(self._single, call, partition, partial(self._report_alone, call)):
+                self._on_failed(call, BrokerUnavailable("no room to send it again"))
+        except PeltonError as error:
+            self._on_failed(call, error)
+
+    def _report_alone(self, call: Call, error: KafkaError | None, _: Message) -> None:
         if error is not None:
-            self._on_failed(call, _refusal(error, call.value))
+            self._on_failed(call, refusal_of(error, len(call.value)))
 
     def _note(self, error: KafkaError) -> None:
         self.last_error = error
@@ -127,7 +151,8 @@ class RequestSender:
             self._on_broken(failure(error))
 
 
-def _refusal(error: KafkaError, value: bytes | None) -> PeltonError:
+def refusal_of(error: KafkaError, n_bytes: int) -> PeltonError:
+    """Return our error for a record of so many bytes that could not be written."""
     if error.code() in SIZE_FAULTS:
-        return InvalidRequest(f"too_large: {len(value or b'')} bytes; {error.str()}", code=Code.TOO_LARGE)
+        return InvalidRequest(f"too_large: {n_bytes} bytes; {error.str()}", code=Code.TOO_LARGE)
     return failure(error)

@@ -12,7 +12,7 @@ from pelton.producers.call_book import Settled
 from pelton.producers.call_counts import CallCounts
 from pelton.producers.call_options import CallOptions
 from pelton.producers.pending_calls import Call
-from pelton.producers.request_body import encode_request
+from pelton.producers.request_body import as_bytes, encode_request
 from pelton.producers.switchboard import Switchboard
 
 DRAIN_S = 5.0
@@ -110,7 +110,7 @@ class RequestReplyClient:
         """
         future = CallFuture(self._board)
         value = encode_request(inputs, model, params)
-        future.call = call = self._board.begin(value, future, _bytes(key), deadline_s, _bytes(traceparent))
+        future.call = call = self._board.begin(value, future, as_bytes(key), deadline_s, as_bytes(traceparent))
         while not self._board.send(call):
             self._board.serve(FULL_S)
             if self._board.now_s() >= call.until_s:
@@ -168,10 +168,6 @@ def _outcome(waited: CallFuture | PeltonError, return_errors: bool) -> Any:
         if not return_errors:
             raise
         return error
-
-
-def _bytes(text: str | bytes | None) -> bytes | None:
-    return text.encode() if isinstance(text, str) else text
 
 
 def _deliver(ended: list[Settled]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from .answered import Answered, echoing
 from .outside import Hold, Outside
 from .served import SERVE, Served
 
@@ -64,6 +65,14 @@ def serve(brokers: str, topic_factory: Callable[..., str], tmp_path_factory: pyt
     """
     with ExitStack() as stack:
         yield _server(stack, brokers, topic_factory, tmp_path_factory)
+
+
+@pytest.fixture
+def answered(brokers: str, topic_factory: Callable[..., str]) -> Iterator[Answered]:
+    """Four partitions each of requests and replies, and a replier that reads already."""
+    requests, replies = topic_factory(4, prefix="requests"), topic_factory(4, prefix="replies")
+    with echoing(brokers, requests):
+        yield Answered(brokers, requests, replies)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from pelton.errors import (
     TopicMissing,
     UnreadableReply,
 )
+from pelton.producers.request_body import encode_request
 from pelton.schemas.codes import CODES, Code
 
 from .caller import Caller, int32
@@ -145,11 +146,14 @@ def test_b28_too_large_for_the_producer_is_refused_at_once() -> None:
     assert caller.board.counts().pending == 0
 
 
-def test_b28_too_large_for_the_topic_fails_the_call() -> None:
-    caller = Caller()
+def test_b28_too_large_for_the_topic_fails_that_call_and_no_other() -> None:
+    caller = Caller(requests=1)
     caller.kafka.max_bytes["requests"] = 1000
-    call = caller.call("x" * 2000)
-    caller.turn()
+    small, call, other = (caller.board.begin(encode_request(x), None) for x in (1, "x" * 2000, 2))
+    for each in (small, call, other):
+        assert caller.board.send(each)
+    caller.pass_time(0.1)
+    assert [len(caller.requests(each)) for each in (small, call, other)] == [1, 0, 1]
     assert isinstance(caller.error(call), InvalidRequest)
     assert getattr(caller.error(call), "code", None) == "too_large"
 

@@ -1,0 +1,158 @@
+"""Read the scores in a sink topic, each once."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from pydantic import ConfigDict, ValidationError
+
+from pelton.deadline import Deadline
+from pelton.errors import BrokerUnavailable
+from pelton.kafka_errors import ErrorLog, failure
+from pelton.producers.call_options import connection
+from pelton.producers.request_sender import librdkafka_log
+from pelton.schemas.score import Score
+
+AT_ONCE = 1000
+WAIT_S = 0.1
+REMEMBERED = 1_000_000
+
+_PROMISED: Mapping[str, Any] = {
+    # A group id must be there; without a subscription or a commit no group comes into being.
+    "group.id": "pelton-reader",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "earliest",
+    "logger": librdkafka_log,
+}
+
+
+class _AnyScore(Score):
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later version may write more
+
+
+class ReadScore(NamedTuple):
+    """A score, and the record that holds it."""
+
+    score: Score
+    key: bytes | None
+    partition: int
+    offset: int
+
+
+class ScoreReader:
+    """Iterates over the scores of a sink topic: committed ones, and none twice.
+
+    `kafka` is bootstrap addresses or librdkafka properties. Reading begins at the beginning and ends where the topic
+    ends now, or with `follow` never; with `start="end"` it is what comes from now on. Nothing is committed, no group is
+    joined, and partitions added later are not read.
+
+    After a crash a worker may write scores again. `unique="key"` leaves out what has the key of an earlier score:
+    right unless the sink is keyed by entity (`stream.key: input-key`); then `unique="source"` goes by the record that
+    was scored. None leaves out nothing. Of a million scores it is remembered which they were.
+
+        with ScoreReader("127.0.0.1:9092", "payment-scores") as reader:
+            risks = {read.score.event_id: read.score.score for read in reader}
+
+    Raises TopicMissing, BrokerUnavailable after `timeout_s` seconds, AccessDenied.
+    """
+
+    def __init__(
+        self,
+        kafka: str | Mapping[str, Any],
+        topic: str,
+        *,
+        start: Literal["beginning", "end"] = "beginning",
+        follow: bool = False,
+        unique: Literal["key", "source"] | None = "key",
+        timeout_s: float = 10.0,
+        make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+    ) -> None:
+        self._topic, self._follow, self._unique = topic, follow or start == "end", unique
+        self._errors = ErrorLog("score reader")
+        self._seen: dict[Hashable, None] = {}
+        self.repeated = 0
+        """Scores left out because they were there before."""
+        self.unreadable = 0
+        """Records that hold no score."""
+        self._consumer = make_consumer({**connection(kafka), **_PROMISED, "error_cb": self._errors.warn})
+        try:
+            self._left = self._assign(start, Deadline.after(timeout_s))
+        except KafkaException as refused:
+            self.close()
+            raise failure(refused) from refused
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[ReadScore]:
+        """Yield scores in the order of each partition; raises KafkaFailure when no more can be read."""
+        while self._follow or self._left:
+            for message in self._consumer.consume(AT_ONCE, WAIT_S):
+                if error := message.error():
+                    ours = failure(error)
+                    if not isinstance(ours, BrokerUnavailable):
+                        raise ours
+                    self._errors.warn(error)
+                elif read := self._read(message):
+                    yield read
+            self._note_ends()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def _assign(self, start: str, deadline: Deadline) -> dict[int, int]:
+        """Begin reading every partition; return where each ends that has something to read."""
+        found = self._consumer.list_topics(self._topic, timeout=max(0.1, deadline.remaining_s())).topics[self._topic]
+        if found.error is not None:
+            raise type(failure(found.error))(f"{self._topic}: {found.error.str()}")
+        places, left = [], {}
+        for number in found.partitions:
+            asked = TopicPartition(self._topic, number)
+            ends = self._consumer.get_watermark_offsets(asked, timeout=max(0.1, deadline.remaining_s()))
+            if ends is None:
+                raise BrokerUnavailable(f"no answer where {self._topic}/{number} ends")
+            low, high = ends
+            places.append(TopicPartition(self._topic, number, high if start == "end" else low))
+            if start == "beginning" and high > low:
+                left[number] = high
+        self._consumer.assign(places)
+        return left
+
+    def _read(self, message: Message) -> ReadScore | None:
+        try:
+            score = _AnyScore.model_validate_json(message.value() or b"")
+        except ValidationError:
+            self.unreadable += 1
+            return None
+        if self._is_repeat(score, message):
+            self.repeated += 1
+            return None
+        return ReadScore(score, message.key(), message.partition() or 0, message.offset() or 0)
+
+    def _is_repeat(self, score: Score, message: Message) -> bool:
+        source = score.source
+        mark = message.key() if self._unique == "key" else (source.topic, source.partition, source.offset)
+        if self._unique is None or mark is None:
+            return False
+        if mark in self._seen:
+            return True
+        self._seen[mark] = None
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return False
+
+    def _note_ends(self) -> None:
+        """Forget the partitions read to where they ended; the position is past what is no record, too."""
+        if self._left:
+            reached = self._consumer.position([TopicPartition(self._topic, number) for number in self._left])
+            self._left = {at.partition: end for at in reached if at.offset < (end := self._left[at.partition])}
