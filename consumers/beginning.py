@@ -3,9 +3,8 @@
 from typing import Any
 
 import structlog
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from pelton.consumers.assignment import Partition
 from pelton.consumers.ledger import Ledger
 from pelton.errors import KafkaFailure
 
@@ -44,15 +43,14 @@ class Beginning:
             if self._n_old is None:
                 self._n_old = self._ledger.counts(self._topics, ANSWER_S)
             known = self._ledger.offsets(partitions, ANSWER_S)
-            begins = self._begins([at for at in partitions if at not in known], self._n_old)
-            if begins:
-                self._ledger.commit(begins, {}, wait=True)
+            fresh = [at for at in partitions if at not in known]
+            new = {at: 0 for at in fresh if at[1] >= self._n_old[at[0]]}
+            ends = self._ledger.ends([at for at in fresh if at not in new], ANSWER_S)
+            if fresh:
+                self._ledger.commit(ends | new, {}, wait=True)
         except KafkaFailure as error:
             log.warning("beginning_not_committed", partitions=partitions, reason=str(error))
             return added
-        return [TopicPartition(*at, begins.get(at, given.offset)) for at, given in zip(partitions, added, strict=True)]
-
-    def _begins(self, fresh: list[Partition], n_old: dict[str, int]) -> dict[Partition, int]:
-        new = [at for at in fresh if at[1] >= n_old[at[0]]]
-        old = [at for at in fresh if at not in new]
-        return self._ledger.ends(old, ANSWER_S) | self._ledger.starts(new, ANSWER_S)
+        # The first offset is not asked for: the client may not have heard of the partition yet.
+        places = ends | dict.fromkeys(new, OFFSET_BEGINNING)
+        return [TopicPartition(*at, places.get(at, given.offset)) for at, given in zip(partitions, added, strict=True)]

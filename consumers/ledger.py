@@ -61,16 +61,6 @@ class Ledger:
             raise failure(error) from error
         return {(at.topic, at.partition): at.offset for at in found}
 
-    def starts(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, int]:
-        """Return where each partition begins; asks the broker.
-
-        Raises KafkaFailure when the broker refuses or does not answer in time.
-        """
-        try:
-            return {at: self.consumer.get_watermark_offsets(TopicPartition(*at), timeout_s)[0] for at in partitions}
-        except KafkaException as error:
-            raise failure(error) from error
-
     def counts(self, topics: Iterable[str], timeout_s: float) -> dict[str, int]:
         """Return how many partitions each topic has, 0 where there is no such topic; asks the broker.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from pelton.deadline import Deadline
 from pelton.local_kafka import LocalKafka
@@ -190,6 +190,10 @@ class Outside:
         """Return the ids of a group's members; one that left and came back has another."""
         found = self.admin.describe_consumer_groups([group], request_timeout=ANSWER_S)[group].result(ANSWER_S)
         return {member.member_id for member in found.members}
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Let a topic have so many partitions from now on."""
+        self.admin.create_partitions([NewPartitions(topic, total)], operation_timeout=ANSWER_S)[topic].result(ANSWER_S)
 
     def delete(self, topic: str) -> None:
         """Delete a topic with all that is in it."""

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -123,6 +124,11 @@ class Served:
         """Return a metric's value, added up over workers and labels."""
         lines = self.get("/metrics")[1].decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith((f"{name}{{", f"{name} ")))
+
+    def labels(self, name: str, label: str) -> list[str]:
+        """Return the values of a label that a metric has."""
+        pattern = re.compile(rf'^{name}{{.*\b{label}="([^"]*)"', re.MULTILINE)
+        return pattern.findall(self.get("/metrics")[1].decode())
 
     def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, bytes]:
         """Ask the sidecar; status 0 when nobody listens."""
