@@ -74,10 +74,10 @@ def test_a_long_storm_keeps_the_promise(
     kafka = own_kafka(config=BROKER_CONFIG)
     with Outside(kafka.bootstrap) as outside:
         scene = Scene(outside, delivery, form)
-        fill = Fill(kafka.bootstrap, scene.source, LONG_RATE, at_least=EVENTS)
+        fill = Fill(kafka.bootstrap, scene.source, LONG_RATE)
 
         def enough(storm: Storm) -> bool:
-            return storm.struck["kill"] >= KILLS
+            return storm.struck["kill"] >= KILLS and fill.sent >= EVENTS
 
         seed = random.SystemRandom().randrange(10_000)
         verdict = rage(kafka, scene, fill, tmp_path, seed, enough, record_property)
