@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -57,10 +58,11 @@ class UnitOfWork:
             self._transaction.start(deadline)
 
     def add(self, ticket: Ticket) -> None:
-        """Take a block on, and send it unless others have to go first."""
+        """Take a block on, and send it unless others have to go first, or the producer is lost: see `commit`."""
         self._tickets.append(ticket)
         if self._n_sent == len(self._tickets) - 1:
-            self._send_rest()
+            with suppress(BrokerUnavailable, ProducerLost):
+                self._send_rest()
 
     def commit(self, deadline: Deadline) -> list[Ticket]:
         """Try once to commit all that was sent; return the blocks that are committed, none when it has to wait.
@@ -88,7 +90,9 @@ class UnitOfWork:
 
     def abort(self, deadline: Deadline) -> None:
         """Take back what is open; see `Transaction.abort`."""
-        self._transaction.abort(deadline)
+        if self._transaction.state in (TransactionState.OPEN, TransactionState.FAILED):
+            self._transaction.abort(deadline)
+            self._ended("aborted")
 
     @property
     def waits_for_group(self) -> bool:
@@ -116,12 +120,13 @@ class UnitOfWork:
             self._leave(gone)
             log.info("uncommitted_dropped", records=sum(len(ticket.records) for ticket in gone))
         if self._transaction.state is TransactionState.FAILED:
-            self._transaction.abort(deadline)
-            self._ended("aborted")
+            self.abort(deadline)
         self._send_rest()
 
     def _commit(self, deadline: Deadline) -> None:
         if self._spoilt is not None:
+            # A message that was not taken does not tell why the producer died, if it did; the abort does.
+            self.abort(deadline)
             raise TransactionAborted(self._spoilt.str())
         self._used, sent = self._membership.member(), list(self._tickets)[: self._n_sent]
         self._transaction.begin()
@@ -181,8 +186,7 @@ class UnitOfWork:
         """Count nothing as sent; reports of what was sent until now are of no interest any more."""
         for ticket in self._tickets:
             ticket.restart()
-        self._n_sent = 0
-        self._spoilt = None
+        self._n_sent, self._spoilt = 0, None
         self._transaction.spoil()
 
     def _leave(self, tickets: list[Ticket]) -> None:

@@ -2,15 +2,18 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
 
 from pelton.deadline import Deadline
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
+from pelton.producers.exact_sink import ExactSink
+from pelton.producers.membership import Membership
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
 from pelton.producers.tickets import Settled
@@ -68,13 +71,10 @@ class Rig:
         )
         self.config = {"enable.idempotence": True, **(config or {})}
         self.dead_letters = DeadLetters("dead", "risk@1@abc")
-        self.sink = Sink(
-            self.config,
-            self.outputs,
-            self.dead_letters,
-            limits=WindowLimits(max_in_flight, max_in_flight_bytes),
-            make_producer=self.kafka.producer,
-        )
+        self.sink: Any = self.make_sink(WindowLimits(max_in_flight, max_in_flight_bytes))
+
+    def make_sink(self, limits: WindowLimits) -> Any:
+        return Sink(self.config, self.outputs, self.dead_letters, limits=limits, make_producer=self.kafka.producer)
 
     def channel(self, manner: Manner) -> Channel:
         """A channel of its own, beside the sink's."""
@@ -98,6 +98,87 @@ class Rig:
         """What the dead-letter topic holds: source offset and error code."""
         found = [dict(message.headers()) for message in self.kafka.read("dead")]
         return [(int(names["__connect.errors.offset"]), names["pelton-error-code"].decode()) for names in found]
+
+
+class ExactRig(Rig):
+    """A transactional sink, in the name of a member of the group `g` that owns all of `events` unless it has `left`."""
+
+    def __init__(self, **options: Any) -> None:
+        config = {"transactional.id": "t", "transaction.timeout.ms": 10_000, **options.pop("config", {})}
+        self.left: set[int] = set()
+        self.notes: dict[tuple[str, int], str] = {}
+        self.ended: list[str] = []
+        super().__init__(config=config, **options)
+
+    def make_sink(self, limits: WindowLimits) -> Any:
+        self.kafka.topics["events"] = [[] for _ in range(4)]
+        self.consumer = self.kafka.consumer({"group.id": "g"})
+        self.consumer.subscribe(["events"])
+        self.consumer.consume(1, 0)
+        self.tell_member()
+        membership = Membership(
+            owns=lambda records: records.partition not in self.left,
+            member=lambda: self.member,
+            notes=lambda positions: {at: self.notes[at] for at in positions if at in self.notes},
+            committed=self.ask_committed,
+        )
+        return ExactSink(
+            self.config,
+            self.outputs,
+            self.dead_letters,
+            membership,
+            limits=limits,
+            make_producer=self.kafka.producer,
+            ended=self.ended.append,
+        )
+
+    def tell_member(self) -> None:
+        """Take the member's metadata, as a poll does."""
+        self.member: Any = self.consumer.consumer_group_metadata()
+
+    def ask_committed(self, partitions: Iterable[tuple[str, int]], timeout_s: float) -> dict[tuple[str, int], int]:
+        assert timeout_s > 0
+        found = self.consumer.committed([TopicPartition(*at) for at in partitions], timeout_s)
+        return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def commit(self, rounds: int = 1, within_s: float = 5.0) -> list[list[int]]:
+        """Try to commit a few times; return the offsets of the blocks that settled."""
+        for _ in range(rounds):
+            if self.sink.commit(Deadline.after(within_s)):
+                break
+        return [block.records.offsets for block in self.sink.settled()]
+
+    def fail(self, call: str, *errors: KafkaError) -> None:
+        self.kafka.coordinator.fail(call, *errors)
+
+    def rival(self) -> Any:
+        """Start another producer of the same transactional id."""
+        producer = self.kafka.producer(self.config)
+        producer.init_transactions(1)
+        return producer
+
+    @property
+    def calls(self) -> list[str]:
+        return [name for name, _ in self.kafka.coordinator.calls]
+
+    @property
+    def committed(self) -> dict[int, int]:
+        """The committed offset of each partition of `events` that has one."""
+        found = {n: self.kafka.committed("g", ("events", n)) for n in range(4)}
+        return {n: at.offset for n, at in found.items() if at is not None}
+
+
+@pytest.fixture
+def exact() -> Callable[..., ExactRig]:
+    """`exact(max_in_flight=…, config=…)` makes a transactional sink; unless `start=False`, it holds its id."""
+
+    def make(*, start: bool = True, **options: Any) -> ExactRig:
+        made = ExactRig(**options)
+        if start:
+            made.sink.start(Deadline.after(5))
+        return made
+
+    return make
 
 
 @pytest.fixture
