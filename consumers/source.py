@@ -118,11 +118,12 @@ class Source:
         """Take the group metadata while what we know of the assignment is what the group knows.
 
         A member that was given up has no id, and metadata without one would be taken from anybody: so the id is
-        looked at after the metadata. `Transaction` may commit with it from another thread.
+        looked at before and after. `Transaction` may commit with it from another thread.
         """
         if self._transactional:
+            before = self._consumer.memberid()
             member = self._consumer.consumer_group_metadata()
-            self.member = member if self._consumer.memberid() else None
+            self.member = member if before and before == self._consumer.memberid() else None
 
     def _sound(self, messages: list[Message]) -> list[Message]:
         if any(message.error() for message in messages):

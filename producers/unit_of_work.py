@@ -89,7 +89,7 @@ class UnitOfWork:
         return done
 
     def abort(self, deadline: Deadline) -> None:
-        """Take back what is open; see `Transaction.abort`."""
+        """Take back what is open; a producer that is dead says here what it died of, see `Transaction.abort`."""
         if self._transaction.state in (TransactionState.OPEN, TransactionState.FAILED):
             self._transaction.abort(deadline)
             self._ended("aborted")
@@ -125,7 +125,6 @@ class UnitOfWork:
 
     def _commit(self, deadline: Deadline) -> None:
         if self._spoilt is not None:
-            # A message that was not taken does not tell why the producer died, if it did; the abort does.
             self.abort(deadline)
             raise TransactionAborted(self._spoilt.str())
         self._used, sent = self._membership.member(), list(self._tickets)[: self._n_sent]

@@ -23,7 +23,10 @@ class Seat:
         name = hashlib.sha256(stem.encode()).hexdigest()[:16]
         for number in range(MOST):
             path = (folder or Path(tempfile.gettempdir())) / f"pelton-{name}-{number}.lock"
-            self._file = path.open("a")
+            try:
+                self._file = path.open("a")
+            except PermissionError:  # another user's
+                continue
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

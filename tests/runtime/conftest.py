@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pelton import local_kafka
+from pelton.deadline import Deadline
 from pelton.kafka_java import Java
 from pelton.local_kafka import LocalKafka
 from pelton.testing import FakeKafka
@@ -85,6 +86,8 @@ class Road:
             progress=Progress.null(),
         )
         self.consumer = self.kafka.consumers[-1]
+        if self.loop.sink.transactional:
+            self.loop.sink.start(Deadline.after(5))
         self.joined = 0
         self.moving = 0
         self.handover = Handover(self.loop, self._count_join, self._count_move)
@@ -113,6 +116,10 @@ class Road:
         self.loop.settle()
 
     def commit(self) -> None:
+        """Commit what is safe; a transactional sink makes safe what was written, and commits it, in one."""
+        if self.loop.sink.transactional:
+            self.loop.sink.commit(Deadline.after(5))
+            self.loop.settle()
         self.loop.commit(wait=True)
 
     def committed(self, partition: int = 0) -> int | None:
@@ -145,14 +152,28 @@ class Road:
 
 @pytest.fixture
 def road(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Road]:
-    """`road("doubler", manual=False, join=True, batch={…}, stream={…})` assembles a worker's loop."""
+    """`road("doubler", manual=False, join=True, batch={…}, stream={…})` assembles a worker's loop.
+
+    `beside` another road it is a second worker of the same group, or the first one's successor.
+    """
     from pelton import assembly
 
-    def make(package: str = "doubler", *, manual: bool = False, join: bool = True, **settings: Any) -> Road:
-        kafka = FakeKafka({"in": 4, "out": 4, "dead": 1}, manual=manual)
-        with monkeypatch.context() as patch:
-            patch.setattr(assembly, "Source", partial(assembly.Source, make_consumer=kafka.consumer))
-            patch.setattr(assembly, "Sink", partial(assembly.Sink, make_producer=kafka.producer))
-            return Road(kafka, package, join, settings)
+    Source, Sink, ExactSink = assembly.Source, assembly.Sink, assembly.ExactSink  # noqa: N806
+
+    def make(
+        package: str = "doubler",
+        *,
+        manual: bool = False,
+        join: bool = True,
+        beside: Road | None = None,
+        **settings: Any,
+    ) -> Road:
+        kafka = beside.kafka if beside else FakeKafka({"in": 4, "out": 4, "dead": 1}, manual=manual)
+        monkeypatch.setattr(assembly, "Source", partial(Source, make_consumer=kafka.consumer))
+        monkeypatch.setattr(assembly, "Sink", partial(Sink, make_producer=kafka.producer))
+        monkeypatch.setattr(assembly, "ExactSink", partial(ExactSink, make_producer=kafka.producer))
+        # Where a commit is in doubt, its offsets are asked for by a consumer of its own.
+        monkeypatch.setattr(assembly, "Consumer", kafka.consumer)
+        return Road(kafka, package, join, settings)
 
     return make
