@@ -90,8 +90,9 @@ class ExactSink:
             self._take_in()
 
     def settled(self) -> list[Settled]:
-        """Return the blocks that were committed since the last call; raises what ended the commits for good."""
-        self._check()
+        """Return the blocks that were committed since the last call; then raise what ended the commits for good."""
+        if not self._settled:
+            self._check()
         return [self._settled.popleft() for _ in range(len(self._settled))]
 
     def commit(self, deadline: Deadline) -> bool:

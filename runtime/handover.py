@@ -41,7 +41,7 @@ class Handover:
         if not (loop.batcher.wait_for_batch(deadline.remaining_s()) and loop.sink.flush(deadline)):
             log.warning("revoked_unfinished", partitions=partitions, budget_s=REVOKE_BUDGET_S)
         loop.settle()
-        loop.trials.give_back(partitions)
+        loop.give_back(partitions)
         try:
             loop.commit(wait=True)
         except KafkaFailure as error:

@@ -104,8 +104,10 @@ class Loop:
         self.progress.oldest_unfinished_s = self.offsets.oldest_unfinished_s()
 
     def commit(self, *, wait: bool = False) -> None:
-        """Commit the offsets below which everything is safe."""
+        """Commit the offsets below which everything is safe; those of transactions are committed by these alone."""
         self._commit_due = Deadline.after(COMMIT_EVERY_S)
+        if self.sink.transactional:
+            return
         if self._commits_refused != self.source.commits_refused:
             self._commits_refused = self.source.commits_refused
             self.offsets.commit_again()
@@ -114,6 +116,17 @@ class Loop:
             self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
             self._committed(offsets)
             self.metrics.commit.observe(time.monotonic() - started_s)
+
+    def give_back(self, partitions: list[Partition] | None = None) -> None:
+        """Take back the marks on these partitions, or on all: this process ends its work there without dying.
+
+        Not while a transaction may still commit offsets of its own: a mark that came after them would set them back.
+        """
+        if isinstance(self.sink, ExactSink):
+            if self.sink.written.is_set():
+                return
+            self.settle()
+        self.trials.give_back(partitions)
 
     def _committed(self, offsets: dict[Partition, int]) -> None:
         self.offsets.committed(offsets)

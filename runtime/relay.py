@@ -86,7 +86,7 @@ class Relay:
         try:
             loop.settle()
             if not self._walker.is_alive():
-                loop.trials.give_back()
+                loop.give_back()
             loop.commit(wait=True)
         except KafkaFailure as error:
             self._in_time = False
@@ -99,7 +99,7 @@ class Relay:
         """Say that no record is to blame: the broker failed, or the device is full."""
         if self._baton.acquire(timeout=ACQUIT_S):
             try:
-                self._loop.trials.give_back()
+                self._loop.give_back()
             finally:
                 self._baton.release()
 

@@ -142,8 +142,9 @@ class FakeConsumer:
 
     def close(self) -> None:
         """Leave the group; what is owned is revoked first."""
-        self._rebalance(self._on_revoke, sorted(self._next), self._unassign)
-        self._kafka.groups.follow(self._group, self._member_id, lost=True)
+        if self._member_id or self._next:
+            self._rebalance(self._on_revoke, sorted(self._next), self._unassign)
+            self._kafka.groups.follow(self._group, self._member_id, lost=True)
         self.closed = True
 
     def memberid(self) -> str:

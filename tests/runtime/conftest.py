@@ -70,6 +70,7 @@ class Road:
 
         self.kafka = kafka
         stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead", **settings.pop("stream", {})}
+        transactional_id = settings.pop("transactional_id", "t")
         batch = {"max_wait_ms": 0, **settings.pop("batch", {})}
         self.settings = Settings(model=package, stream=stream, batch=batch, **settings)
         loaded, metrics = load_package(PACKAGES / package / "1"), Metrics()
@@ -82,6 +83,7 @@ class Road:
             index=0,
             sink_partitions=4,
             limits={"out": ANYTHING, "dead": ANYTHING},
+            transactional_id=transactional_id if self.settings.delivery == "exactly-once" else None,
             metrics=metrics,
             progress=Progress.null(),
         )
