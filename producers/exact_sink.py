@@ -180,8 +180,7 @@ class ExactSink:
             self._window.carry(ticket.carried_bytes)
 
     def _settle(self, done: list[Ticket]) -> None:
-        dropped = self._waiting.keys() - set(self._work) - set(done)
-        for ticket in (*done, *dropped):
+        for ticket in self._waiting.keys() - set(self._work):
             del self._waiting[ticket]
             self._window.leave(ticket.n_outputs, ticket.carried_bytes)
         self._settled += [Settled(ticket.records, ticket.refused, ticket.tombstones) for ticket in done]

@@ -39,7 +39,7 @@ MOVES: Mapping[TransactionState, frozenset[TransactionState]] = MappingProxyType
         _S.NEW: frozenset({_S.IDLE, _S.DEAD}),
         _S.IDLE: frozenset({_S.OPEN, _S.DEAD}),
         _S.OPEN: frozenset({_S.ENDING, _S.FAILED, _S.DEAD}),
-        _S.ENDING: frozenset({_S.IDLE, _S.FAILED, _S.DEAD}),
+        _S.ENDING: frozenset({_S.IDLE, _S.DEAD}),
         _S.FAILED: frozenset({_S.IDLE, _S.DEAD}),
         _S.DEAD: frozenset(),
     }
@@ -59,7 +59,7 @@ class Transaction:
         self._state = TransactionState.NEW
         self._began_s = 0.0
         self.in_doubt = False
-        """Whether the producer was lost between the question for a commit and its answer."""
+        """Whether the producer was lost between the question for a commit and a good answer."""
 
     @property
     def state(self) -> TransactionState:
@@ -141,7 +141,8 @@ class Transaction:
         text = f"{error.name()}: {why(error)}"
         if verdict is Verdict.RETRY:
             return BrokerUnavailable(text)
-        if verdict is Verdict.ABORT and self._state not in (TransactionState.NEW, TransactionState.IDLE):
+        # Once a commit is asked for, no refusal says that an earlier try of it, whose answer was lost, did not happen.
+        if verdict is Verdict.ABORT and self._state in (TransactionState.OPEN, TransactionState.FAILED):
             self._move(TransactionState.FAILED)
             return TransactionAborted(text, of_the_group=error.code() in OF_THE_GROUP)
         fenced = error.code() in OF_THE_ID and not self._timed_out()

@@ -123,7 +123,7 @@ class Loop:
         Not while a transaction may still commit offsets of its own: a mark that came after them would set them back.
         """
         if isinstance(self.sink, ExactSink):
-            if self.sink.written.is_set():
+            if self.sink.in_flight or self.sink.written.is_set():
                 return
             self.settle()
         self.trials.give_back(partitions)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
 
-from pelton.testing_group import PENDING, Answer, FakeGroupMetadata
+from pelton.testing_group import FakeGroupMetadata
 
 if TYPE_CHECKING:
     from pelton.testing_kafka import FakeKafka
@@ -44,8 +44,9 @@ class FakeConsumer:
 
     def lose(self, *partitions: Partition, after: int = 0) -> None:
         """Let partitions be lost: the group has given them to somebody else already."""
-        told = self._on_lost or self._on_revoke
-        self._at(after, lambda: self._rebalance(told, partitions, self._unassign, lost=True))
+        self._at(
+            after, lambda: self._rebalance(self._on_lost or self._on_revoke, partitions, self._unassign, lost=True)
+        )
 
     def fail(self, error: KafkaError, topic: str | None = None, partition: int = -1, *, after: int = 0) -> None:
         """Let an error come out of `consume` in the place of a message."""
@@ -79,11 +80,11 @@ class FakeConsumer:
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool = True) -> list[Any] | None:
         """Commit offsets; an asynchronous commit is answered in a later `consume`."""
         self._check_open()
-        answers = [Answer(at.topic, at.partition, at.offset, self._kafka.refuse_commit(at)) for at in offsets]
+        answers = self._kafka.answer_commit(self.consumer_group_metadata(), offsets)
         taken = [at for at, answer in zip(offsets, answers, strict=True) if answer.error is None]
         if taken:
             self._kafka.take_commit(self._group, taken)
-        error = answers[0].error if not taken and answers else None
+        error = answers[0].error if answers and not taken else None
         if asynchronous:
             told = self.config.get("on_commit", lambda *_: None)
             self._at(0, lambda: told(error, answers))
@@ -94,16 +95,14 @@ class FakeConsumer:
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:  # noqa: ARG002
         """Return the committed offsets and their metadata. Raises while a transaction that holds some is open."""
-        self._kafka.check_reachable()
-        if any(self._kafka.coordinator.pending(self._group, (at.topic, at.partition)) for at in partitions):
-            raise KafkaException(PENDING)
+        self._kafka.check_stable(self._group, partitions)
         found = [(at, self._kafka.committed(self._group, (at.topic, at.partition))) for at in partitions]
         return [known or TopicPartition(at.topic, at.partition) for at, known in found]
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return the offsets after the last messages given out; invalid where there was none."""
-        known = [self._position.get((at.topic, at.partition), OFFSET_INVALID) for at in partitions]
-        return [TopicPartition(at.topic, at.partition, offset) for at, offset in zip(partitions, known, strict=True)]
+        places = [(at.topic, at.partition) for at in partitions]
+        return [TopicPartition(*place, self._position.get(place, OFFSET_INVALID)) for place in places]
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:  # noqa: ARG002
         """Return the end of each partition, the only time that is known here."""

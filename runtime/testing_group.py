@@ -10,6 +10,7 @@ GENERATION = KafkaError(
     KafkaError.ILLEGAL_GENERATION, "Broker: Specified group generation id is not valid", txn_requires_abort=True
 )
 PENDING = KafkaError(KafkaError._TIMED_OUT, "Local: Timed out")  # noqa: SLF001 - librdkafka's own codes begin so
+PENDING = KafkaError(KafkaError._TIMED_OUT, "Local: Timed out")  # noqa: SLF001 - librdkafka's own codes begin so
 NOT_A_MEMBER = KafkaError(KafkaError.UNKNOWN_MEMBER_ID, "Broker: Unknown member", txn_requires_abort=True)
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import ClusterMetadata, PartitionMetadata, TopicMetad
 
 from pelton.testing_consumer import FakeConsumer
 from pelton.testing_coordinator import FakeCoordinator, Fate
-from pelton.testing_group import FakeGroups
+from pelton.testing_group import PENDING, Answer, FakeGroupMetadata, FakeGroups
 from pelton.testing_producer import FakeProducer
 from pelton.testing_transactional import FakeTransactionalProducer
 
@@ -119,13 +119,12 @@ class FakeKafka:
             end = self.end(topic, partition)
             if offset is not None and offset < end:
                 raise ValueError(f"{topic}/{partition} ends at {end}; nothing can be written at {offset}")
-            place = end if offset is None else offset
             message = make_message(
                 value,
                 key,
                 topic=topic,
                 partition=partition,
-                offset=place,
+                offset=end if offset is None else offset,
                 headers=headers,
                 timestamp_ms=timestamp_ms,
                 readable=readable,
@@ -137,7 +136,7 @@ class FakeKafka:
     def read(self, topic: str) -> list[Message]:
         """Return what a topic holds and is committed, partition after partition."""
         with self.changed:
-            found = [message for records in self.topics[topic] for message in records]
+            found = (message for records in self.topics[topic] for message in records)
             return [message for message in found if self.coordinator.fate(message) is Fate.COMMITTED]
 
     def end(self, topic: str, partition: int) -> int:
@@ -149,8 +148,8 @@ class FakeKafka:
         """Return where a member of a group begins; None until the transaction has ended that holds its offset."""
         if self.coordinator.pending(group, partition):
             return None
-        committed = self.committed(group, partition)
-        return committed.offset if committed else self.end(*partition) if late else 0
+        known = self.committed(group, partition)
+        return known.offset if known else self.end(*partition) if late else 0
 
     def watermarks(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset of a partition and the one after its last."""
@@ -165,6 +164,11 @@ class FakeKafka:
             if self.coordinator.untouched:
                 return records[first : first + n]
             return list(islice(self.coordinator.stable(islice(records, first, None)), n))
+
+    def answer_commit(self, member: FakeGroupMetadata, offsets: list[TopicPartition]) -> list[Answer]:
+        """Return what a member's commit would come to for each partition."""
+        refused = self.groups.refusal(member)
+        return [Answer(at.topic, at.partition, at.offset, refused or self.refuse_commit(at)) for at in offsets]
 
     def take_commit(self, group: str, offsets: list[TopicPartition]) -> None:
         """Commit offsets of a group, together with their metadata."""
@@ -190,3 +194,9 @@ class FakeKafka:
         """Raise what a client raises when no broker answers, unless one does."""
         if not self.reachable:
             raise KafkaException(NO_BROKER)
+
+    def check_stable(self, group: str, partitions: list[TopicPartition]) -> None:
+        """Raise what a client raises when it waits in vain for offsets that an open transaction holds."""
+        self.check_reachable()
+        if any(self.coordinator.pending(group, (at.topic, at.partition)) for at in partitions):
+            raise KafkaException(PENDING)

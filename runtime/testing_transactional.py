@@ -79,6 +79,7 @@ class FakeTransactionalProducer(FakeProducer):
             if error is not None:
                 self._suffer(error, name)
                 raise KafkaException(error)
+            self._kafka.changed.notify_all()
 
     def _outcome(self, effect: Callable[[], None]) -> KafkaError | None:
         before = self._state

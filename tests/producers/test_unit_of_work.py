@@ -53,7 +53,7 @@ def test_b21_an_aborted_transaction_is_sent_again_as_it_was(exact: MAKE, records
 def test_b21_what_is_written_between_an_abort_and_the_next_try_keeps_its_place(exact: MAKE, records: MAKE) -> None:
     road = exact()
     road.sink.write(records([0]), [0.0])
-    road.fail("commit_transaction", ABORTABLE)
+    road.fail("send_offsets_to_transaction", ABORTABLE)
     road.commit()
     road.sink.write(records([1]), [1.0])
     assert road.commit() == [[0], [1]]
@@ -229,6 +229,16 @@ def test_b08_a_broker_that_lacks_replicas_is_waited_for_and_nothing_is_sent_sing
     road.kafka.refuse = lambda _: None
     assert road.commit() == [[0, 1]]
     assert (road.scores, len(road.kafka.producers)) == ([(0, 0.5), (1, 0.5)], 1)
+
+
+def test_b21_a_commit_refused_after_a_lost_answer_is_asked_about_as_well(exact: MAKE, records: MAKE) -> None:
+    road = exact()
+    road.sink.write(records([0]), [0.5])
+    road.kafka.coordinator.lose("commit_transaction", LATE)
+    assert road.commit(within_s=0.0) == []
+    road.fail("commit_transaction", ABORTABLE)
+    assert road.commit(3) == [[0]]
+    assert (road.scores, road.committed, n_written(road)) == ([(0, 0.5)], {0: 1}, 1)
 
 
 @pytest.mark.parametrize("happened", [True, False])

@@ -70,7 +70,7 @@ class Road:
 
         self.kafka = kafka
         stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead", **settings.pop("stream", {})}
-        transactional_id = settings.pop("transactional_id", "t")
+        transactional_id, start = settings.pop("transactional_id", "t"), settings.pop("start", True)
         batch = {"max_wait_ms": 0, **settings.pop("batch", {})}
         self.settings = Settings(model=package, stream=stream, batch=batch, **settings)
         loaded, metrics = load_package(PACKAGES / package / "1"), Metrics()
@@ -88,7 +88,7 @@ class Road:
             progress=Progress.null(),
         )
         self.consumer = self.kafka.consumers[-1]
-        if self.loop.sink.transactional:
+        if self.loop.sink.transactional and start:
             self.loop.sink.start(Deadline.after(5))
         self.joined = 0
         self.moving = 0
@@ -167,7 +167,7 @@ def road(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Road]:
         *,
         manual: bool = False,
         join: bool = True,
-        beside: Road | None = None,
+        beside: Any = None,
         **settings: Any,
     ) -> Road:
         kafka = beside.kafka if beside else FakeKafka({"in": 4, "out": 4, "dead": 1}, manual=manual)
