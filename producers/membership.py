@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import TopicPartition
+
 from pelton.schemas.records import Records
 
 Partition = tuple[str, int]
@@ -23,3 +25,8 @@ class Membership:
     member: Callable[[], Any]
     notes: Callable[[Mapping[Partition, int]], Mapping[Partition, str]]
     committed: Callable[[Iterable[Partition], float], Mapping[Partition, int]]
+
+    def positions(self, offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+        """Return next offsets to read in the shape of a commit, each with its note if it has one."""
+        notes = self.notes(offsets)
+        return [TopicPartition(*where, offset, notes.get(where, "")) for where, offset in offsets.items()]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import structlog
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, DeliveryFailed, KafkaFailure, ProducerLost, TransactionAborted
@@ -21,6 +21,7 @@ from pelton.verdicts import OF_THE_PRODUCER
 
 log = structlog.get_logger(__name__)
 
+_NOT_TO_WAIT = (TransactionState.ENDING, TransactionState.DEAD)
 MOST_REFUSALS = 3
 """How often in a row all may be refused, with no record known to be at fault, before the worker ends."""
 
@@ -44,7 +45,6 @@ class UnitOfWork:
         self._tickets: deque[Ticket] = deque()
         self._n_sent = self._named = self._n_refusals = 0
         self._spoilt: KafkaError | None = None
-        self._used: Any = None
         self._refused: Any = None
         self._in_doubt: list[Ticket] = []
         self._done: list[Ticket] = []
@@ -67,13 +67,13 @@ class UnitOfWork:
     def commit(self, deadline: Deadline) -> list[Ticket]:
         """Try once to commit all that was sent; return the blocks that are committed, none when it has to wait.
 
-        Raises Fenced when another process took the transactional id, DeliveryFailed when the broker refuses
-        messages for a reason that no record is to blame for.
+        Raises Fenced, or DeliveryFailed when messages are refused for a reason that no record is to blame for.
         """
         try:
             if self._transaction.state is not TransactionState.ENDING:
                 self._make_ready(deadline)
-            if self._tickets and (self._transaction.state is TransactionState.ENDING or not self.waits_for_group):
+                self._used: Any = self._member()
+            if self._transaction.state in _NOT_TO_WAIT or (self._n_sent and self._used is not None):
                 self._commit(deadline)
         except BrokerUnavailable as error:
             log.debug("commit_waits", reason=str(error))
@@ -89,7 +89,7 @@ class UnitOfWork:
         return done
 
     def abort(self, deadline: Deadline) -> None:
-        """Take back what is open; a producer that is dead says here what it died of, see `Transaction.abort`."""
+        """Take back what is open; see `Transaction.abort`."""
         if self._transaction.state in (TransactionState.OPEN, TransactionState.FAILED):
             self._transaction.abort(deadline)
             self._ended("aborted")
@@ -97,8 +97,11 @@ class UnitOfWork:
     @property
     def waits_for_group(self) -> bool:
         """Whether nothing can be committed before the group has told this member where it stands."""
+        return self._member() is None
+
+    def _member(self) -> Any:
         member = self._membership.member()
-        return member is None or member is self._refused
+        return None if member is self._refused else member
 
     def report(self, ticket: Ticket, attempt: int, error: KafkaError | None, message: Any) -> None:
         """Take a delivery report: one that is bad spoils the transaction, and may name the record at fault."""
@@ -125,11 +128,11 @@ class UnitOfWork:
 
     def _commit(self, deadline: Deadline) -> None:
         if self._spoilt is not None:
-            self.abort(deadline)
             raise TransactionAborted(self._spoilt.str())
-        self._used, sent = self._membership.member(), list(self._tickets)[: self._n_sent]
+        sent = list(self._tickets)[: self._n_sent]
         self._transaction.begin()
-        self._transaction.commit(self._positions(sent), self._used, deadline)
+        positions = self._membership.positions({ticket.origin: ticket.next_offset for ticket in sent})
+        self._transaction.commit(positions, self._used, deadline)
         self._ended("committed")
         self._n_refusals = self._named = 0
         self._finish(sent)
@@ -163,17 +166,12 @@ class UnitOfWork:
         self._in_doubt = []
         self._finish(happened)
 
-    def _positions(self, sent: list[Ticket]) -> list[TopicPartition]:
-        positions = {ticket.origin: ticket.next_offset for ticket in sent}
-        notes = self._membership.notes(positions)
-        return [TopicPartition(*where, offset, notes.get(where, "")) for where, offset in positions.items()]
-
     def _finish(self, tickets: list[Ticket]) -> None:
         self._done += tickets
         self._leave(tickets)
 
     def _send_rest(self) -> None:
-        if self._transaction.state not in (TransactionState.IDLE, TransactionState.OPEN):
+        if self._transaction.state not in (TransactionState.IDLE, TransactionState.OPEN) or self.waits_for_group:
             return
         for ticket in list(self._tickets)[self._n_sent :]:
             if ticket.n_outputs:  # a transaction without outputs is begun at its commit only

@@ -5,6 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
@@ -61,11 +62,6 @@ class FakeCoordinator:
         self._of_record: dict[tuple[str, int, int], _Transaction] = {}
         self._failing: defaultdict[str, deque[KafkaError]] = defaultdict(deque)
         self._losing: defaultdict[str, deque[KafkaError]] = defaultdict(deque)
-
-    @property
-    def untouched(self) -> bool:
-        """Whether nobody has asked for a transactional id yet, so that every record is committed."""
-        return not self._holders
 
     def fail(self, call: str, *errors: KafkaError) -> None:
         """Let the next calls of this name do nothing but raise these errors, one each."""
@@ -128,9 +124,13 @@ class FakeCoordinator:
         transaction = self._of_record.get(place)
         return transaction.fate if transaction else Fate.COMMITTED
 
-    def stable(self, records: Iterable[Message]) -> Iterator[Message]:
-        """Yield what a read_committed consumer gets: nothing aborted, nothing behind the first that is open."""
+    def stable(self, records: list[Message], first: int, n: int) -> list[Message]:
+        """Return what a read_committed consumer gets: nothing aborted, nothing behind the first that is open."""
         self._expire()
+        found = records[first : first + n] if not self._of_record else self._stable(islice(records, first, None))
+        return list(islice(found, n))
+
+    def _stable(self, records: Iterable[Message]) -> Iterator[Message]:
         for record in records:
             fate = self.fate(record)
             if fate is Fate.OPEN:

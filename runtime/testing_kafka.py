@@ -3,7 +3,6 @@
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from operator import methodcaller
 from typing import Any
 
@@ -160,10 +159,7 @@ class FakeKafka:
         """Return up to `n` records of a partition from an offset on, as a read_committed consumer gets them."""
         with self.changed:
             records = self.topics[topic][partition]
-            first = bisect_left(records, offset, key=_offset)
-            if self.coordinator.untouched:
-                return records[first : first + n]
-            return list(islice(self.coordinator.stable(islice(records, first, None)), n))
+            return self.coordinator.stable(records, bisect_left(records, offset, key=_offset), n)
 
     def answer_commit(self, member: FakeGroupMetadata, offsets: list[TopicPartition]) -> list[Answer]:
         """Return what a member's commit would come to for each partition."""

@@ -175,7 +175,7 @@ def road(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Road]:
         monkeypatch.setattr(assembly, "Sink", partial(Sink, make_producer=kafka.producer))
         monkeypatch.setattr(assembly, "ExactSink", partial(ExactSink, make_producer=kafka.producer))
         # Where a commit is in doubt, its offsets are asked for by a consumer of its own.
-        monkeypatch.setattr(assembly, "Consumer", kafka.consumer)
+        monkeypatch.setattr("pelton.consumers.inquiry.Consumer", kafka.consumer)
         return Road(kafka, package, join, settings)
 
     return make
