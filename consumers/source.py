@@ -117,8 +117,7 @@ class Source:
     def _note_member(self) -> None:
         """Take the group metadata while what we know of the assignment is what the group knows.
 
-        A member that was given up has no id, and metadata without one would be taken from anybody: so the id is
-        looked at before and after. `Transaction` may commit with it from another thread.
+        Metadata without an id would be taken from anybody, so it is looked at before and after. Any thread may use them.
         """
         if self._transactional:
             before = self._consumer.memberid()

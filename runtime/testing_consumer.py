@@ -158,10 +158,9 @@ class FakeConsumer:
         self._script.append((self.calls + 1 + after, late, what))
 
     def _follow_script(self, *, late: bool) -> None:
-        due = [step for step in self._script if step[0] <= self.calls and step[1] == late]
-        self._script = [step for step in self._script if step not in due]
-        for *_, what in due:
-            what()
+        for step in [step for step in self._script if step[0] <= self.calls and step[1] == late]:
+            self._script.remove(step)
+            step[2]()
 
     def _rebalance(
         self, told: OnRebalance | None, partitions: Any, change: Callable[[Any], None], *, lost: bool = False
