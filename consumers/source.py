@@ -117,7 +117,7 @@ class Source:
     def _note_member(self) -> None:
         """Take the group metadata while what we know of the assignment is what the group knows.
 
-        Metadata without an id would be taken from anybody, so it is looked at before and after. Any thread may use them.
+        Metadata without an id would be taken from anybody, so it is looked at before and after. Any thread may use it.
         """
         if self._transactional:
             before = self._consumer.memberid()

@@ -96,7 +96,7 @@ def test_b07_b20_b21_rebalances_and_errors_beside_running_threads_cost_no_record
             walk.write(offset, partition=partition)
         if offset % 10 == 5:
             partition = rng.randrange(2)
-            running.await_that(lambda: len(walk.loop.source.assignment.partitions) == 2)
+            running.await_that(lambda n=1 + offset // 10: walk.joined == n)
             (walk.consumer.lose if rng.random() < 0.5 else walk.consumer.revoke)(("in", partition))
             walk.consumer.give(("in", partition), after=2)
         if offset % 10 == 9:
