@@ -149,6 +149,7 @@ class AsyncRequestReplyClient:
 def _settle(ended: list[Settled]) -> None:
     for call, data, error in ended:
         answer: Answer = call.waiter
+        call.waiter = None  # no cycle
         if answer.done():
             continue  # its caller took it back
         if error is None:

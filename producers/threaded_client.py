@@ -172,9 +172,10 @@ def _outcome(waited: CallFuture | PeltonError, return_errors: bool) -> Any:
 
 def _deliver(ended: list[Settled]) -> None:
     for call, data, error in ended:
-        if not call.waiter.set_running_or_notify_cancel():
+        future, call.waiter = call.waiter, None  # no cycle: half of a call's cost was the garbage collector's
+        if not future.set_running_or_notify_cancel():
             continue  # its caller took it back
         if error is None:
-            call.waiter.set_result(data)
+            future.set_result(data)
         else:
-            call.waiter.set_exception(error)
+            future.set_exception(error)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pelton.deadline import Deadline
-from pelton.errors import CallExpired, CircuitOpen, InvalidRequest, TopicMissing, UnreadableReply
+from pelton.errors import CallExpired, CircuitOpen, ClientClosed, InvalidRequest, TopicMissing, UnreadableReply
 from pelton.producers.client import RequestReplyClient
 
 from .answered import Answered, echoing
@@ -136,3 +136,27 @@ def test_pending_is_nothing_again_after_any_mix(client: Client) -> None:
             futures[-1].cancel()
     assert not wait(futures, 20).not_done
     assert caller.counts().pending == 0
+
+
+def test_a_client_is_of_no_use_in_a_forked_child_and_harms_nobody(answered: Answered) -> None:
+    with answered.start("forking.py") as forking:
+        said = forking.communicate(timeout=50)[0].splitlines()
+    assert sorted(said) == [
+        "child: 6",
+        "child: the client belongs to the process that made it; make one after the fork",
+        "child: the producer belongs to the process that made it; make one after the fork",
+        "parent: 0, 4",
+    ]
+
+
+def test_b10_closing_waits_for_answers_that_are_on_their_way(answered: Answered, tmp_path: Path) -> None:
+    with RequestReplyClient(**answered.options()) as caller:
+        futures = [caller.submit(number) for number in range(500)]
+    assert [future.result(0) for future in futures] == list(range(0, 1000, 2))
+    with RequestReplyClient(**answered.options()) as caller:
+        held = caller.submit({"hold": str(tmp_path / "never")})
+        caller.close(0.2)
+    with pytest.raises(ClientClosed):
+        held.result(0)
+    with pytest.raises(ClientClosed):
+        caller.call(1)

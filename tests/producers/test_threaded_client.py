@@ -1,0 +1,120 @@
+"""What waits for a call in a thread: told once, taken back, and gone without a trace."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, wait
+from typing import Any
+
+import pytest
+
+from pelton.errors import CallExpired, ClientClosed, InvalidRequest, KafkaFailure
+from pelton.producers import threaded_client
+from pelton.producers.call_errors import ERRORS
+from pelton.producers.client import RequestReplyClient
+from pelton.producers.reply_reader import ReplyReader
+from pelton.producers.switchboard import Switchboard
+from pelton.schemas.codes import CODES, Code
+from pelton.testing import FakeKafka
+
+OPTIONS: dict[str, Any] = {"kafka": "none", "requests": "requests", "replies": "replies"}
+
+
+@pytest.fixture
+def kafka() -> FakeKafka:
+    return FakeKafka({"requests": 2, "replies": 1})
+
+
+@pytest.fixture
+def client(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> Iterator[RequestReplyClient]:
+    """A client on Kafka in memory, where nobody answers unless the test does."""
+
+    def board(options: Any, deliver: Any) -> Switchboard:
+        return Switchboard(options, deliver, make_producer=kafka.producer, make_consumer=kafka.consumer)
+
+    monkeypatch.setattr(threaded_client, "Switchboard", board)
+    with RequestReplyClient(**OPTIONS) as client:
+        yield client
+        client.close(0.0)
+
+
+def answer(kafka: FakeKafka, call_id: bytes, value: bytes) -> None:
+    kafka.write("replies", value, headers=[("kafka_correlationId", call_id)])
+
+
+def test_b37_call_returns_at_its_deadline(client: RequestReplyClient) -> None:
+    with pytest.raises(CallExpired):
+        client.call(1, deadline_s=0.05)
+    assert client.counts().pending == 0
+
+
+def test_b38_what_is_cancelled_is_done_for_whoever_waits(client: RequestReplyClient, kafka: FakeKafka) -> None:
+    first, second = client.submit(1), client.submit(2)
+    assert first.cancel()
+    assert first.call is not None
+    assert second.call is not None
+    answer(kafka, first.call.id, b'{"code":"ok","data":1}')
+    answer(kafka, second.call.id, b'{"code":"ok","data":2}')
+    assert wait([first, second], 20).not_done == set()
+    assert second.result(0) == 2
+    assert first.cancel()  # once more changes nothing
+    assert not second.cancel()
+    with pytest.raises(CancelledError):
+        first.result(0)
+    assert client.counts().cancelled == 1
+
+
+def test_a_call_that_has_ended_leaves_nothing_to_the_garbage_collector(
+    client: RequestReplyClient, kafka: FakeKafka
+) -> None:
+    gc.disable()
+    try:
+        future = client.submit({"x": 1})
+        assert future.call is not None
+        answer(kafka, future.call.id, b'{"code":"ok","data":1}')
+        assert future.result(20) == 1
+        trace = weakref.ref(future)
+        client.submit(0).cancel()  # librdkafka's fake lets go of the report before
+        del future
+        assert trace() is None
+    finally:
+        gc.enable()
+
+
+def test_a_reader_that_ends_by_itself_fails_everyone_who_waits_and_who_comes(
+    client: RequestReplyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    futures = [client.submit(number) for number in range(3)]
+
+    def explode(*_: Any) -> Any:
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(ReplyReader, "read", explode)
+    for future in futures:
+        with pytest.raises(KafkaFailure, match="no more"):
+            future.result(20)
+    with pytest.raises(KafkaFailure, match="no more"):
+        client.call(1)
+
+
+def test_a_client_that_was_not_started_says_so(kafka: FakeKafka) -> None:
+    client = RequestReplyClient(**OPTIONS)
+    with pytest.raises(ClientClosed, match="not started"):
+        client.call(1)
+    client.close()
+
+
+def test_the_errors_are_those_of_the_table() -> None:
+    assert set(ERRORS) == set(Code) - {Code.OK}
+    assert {code: kind.retriable for code, kind in ERRORS.items()} == {
+        code: info.retriable for code, info in CODES.items() if code is not Code.OK
+    }
+    assert all(kind("x").code in list(Code) for kind in ERRORS.values())
+
+
+def test_many_stop_at_the_first_error_and_take_the_rest_back(client: RequestReplyClient) -> None:
+    with pytest.raises(InvalidRequest, match="not_finite"):
+        client.call_many([float("nan"), 2, 3])
+    assert client.counts().pending == 0
+    errors = client.call_many([float("nan"), 2], return_errors=True, deadline_s=0.05)
+    assert [type(error) for error in errors] == [InvalidRequest, CallExpired]
