@@ -15,6 +15,7 @@ from pelton.producers.bounded_call import call_within
 from pelton.verdicts import OF_THE_GROUP, OF_THE_ID, Verdict, judge, why
 
 FENCE_MARGIN_S = 1.0
+"""Half of the shortest time-out that the settings allow: a fence that comes earlier is another process's doing."""
 STUCK_S = 1.0
 """How far a call may exceed its time limit before its producer is given up."""
 

@@ -11,6 +11,7 @@ _SENTINEL = "pelton.no.such.property"
 _UNKNOWN = "librdkafka has no such property"
 _BROKER_SIDE = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type")
 _SESSION_MS, _HEARTBEAT_MS, _MAX_POLL_MS = 45_000, 3_000, 300_000
+_TRANSACTION_MS, _LEAST_TRANSACTION_MS = 60_000, 2_000
 
 
 def kafka_problems(properties: KafkaProperties) -> Iterator[Problem]:
@@ -63,6 +64,9 @@ def _contradictions(properties: KafkaProperties) -> Iterator[Problem]:
                 yield Problem(f"kafka.{name}", properties[name], why)
     else:
         yield from _classic_times(properties)
+    if (limit := _number(properties, "transaction.timeout.ms", _TRANSACTION_MS)) < _LEAST_TRANSACTION_MS:
+        why = f"is less than {_LEAST_TRANSACTION_MS}: a commit that waits for the broker would not fit"
+        yield Problem("kafka.transaction.timeout.ms", limit, why)
     if (flight := _number(properties, "max.in.flight.requests.per.connection", 5)) > 5:
         yield Problem(
             "kafka.max.in.flight.requests.per.connection", flight, "is more than 5, the most that keeps order"

@@ -7,7 +7,7 @@ from .test_fenced import twin
 from .traffic import Traffic
 
 PARTITIONS = 4
-LONG_MS = 45_000
+LONG_MS = 120_000
 
 
 def moves(served: Served, index: int) -> list[dict[str, object]]:

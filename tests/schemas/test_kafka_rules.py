@@ -65,6 +65,7 @@ def test_properties_the_client_does_not_take_are_refused(name: str, value: Any, 
         ({"max.poll.interval.ms": 10_000}, "kafka.max.poll.interval.ms"),
         ({"heartbeat.interval.ms": 45_000}, "kafka.heartbeat.interval.ms"),
         ({"max.in.flight.requests.per.connection": 6}, "kafka.max.in.flight.requests.per.connection"),
+        ({"transaction.timeout.ms": 1999}, "kafka.transaction.timeout.ms"),
         ({"group.protocol": "consumer", "session.timeout.ms": 6000}, "kafka.session.timeout.ms"),
         ({"group.protocol": "consumer", "heartbeat.interval.ms": 600}, "kafka.heartbeat.interval.ms"),
         (
