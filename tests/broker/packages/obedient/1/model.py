@@ -13,7 +13,8 @@ class Obedient:
     """`hold` names a file for as long as which the batch stays in the model; `<hold>.reached` tells that it is there.
 
     `sleep_s` lets other threads run, `python_s` competes with them, `native_s` keeps the interpreter's lock.
-    `die` ends the process where it stands: by "exit", or by "fault" as a crash in native code does.
+    `die` ends the process where it stands: by "exit", or by "fault" as a crash in native code does; `raises` is the
+    text of an error.
     """
 
     def __init__(self, package_dir, device):
@@ -36,6 +37,8 @@ class Obedient:
             os._exit(1)
         if event.die == "fault":
             signal.raise_signal(signal.SIGSEGV)
+        if event.raises:
+            raise RuntimeError(event.raises)
         if event.hold:
             with Path(f"{event.hold}.reached").open("a") as reached:
                 reached.write("again\n")
