@@ -148,7 +148,9 @@ class Transaction:
             return TransactionAborted(text, of_the_group=error.code() in OF_THE_GROUP)
         fenced = error.code() in OF_THE_ID and not self._timed_out()
         self._move(TransactionState.DEAD)
-        return Fenced(f"{error.name()}: another process took the transactional id") if fenced else ProducerLost(text)
+        if fenced:
+            return Fenced(f"{error.name()}: another process took the transactional id")
+        return ProducerLost(text, of_the_settings=error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT)
 
     def _timed_out(self) -> bool:
         """Tell whether the transaction is so old that the coordinator gave it up, with nobody else at play."""

@@ -103,10 +103,12 @@ class TransactionAborted(KafkaFailure):
 class ProducerLost(KafkaFailure):
     """A transactional producer is of no more use; another one has to do its work again."""
 
-    def __init__(self, text: str, *, of_the_client: bool = False) -> None:
+    def __init__(self, text: str, *, of_the_client: bool = False, of_the_settings: bool = False) -> None:
         super().__init__(text)
         self.of_the_client = of_the_client
         """Whether the client itself is stuck: nobody has refused anything."""
+        self.of_the_settings = of_the_settings
+        """Whether another one would fare no better before somebody changes the settings."""
 
 
 class Fenced(KafkaFailure):

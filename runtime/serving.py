@@ -12,7 +12,7 @@ from pelton.assembly import assemble
 from pelton.committer import Committer
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, SettingsError
+from pelton.errors import BrokerUnavailable, ProducerLost, SettingsError
 from pelton.handover import Handover
 from pelton.kafka_clients import client_properties
 from pelton.kafka_errors import failure
@@ -117,13 +117,20 @@ class Serving:
         return in_time
 
     def _begin_transactions(self, sink: ExactSink, stopping: threading.Event) -> bool:
-        """End what this worker's predecessor left open, and begin to commit; return False when told to stop before."""
+        """End what this worker's predecessor left open, and begin to commit; return False when told to stop before.
+
+        Raises SettingsError when the broker takes no producer with these settings, and what `ExactSink.start` raises.
+        """
         while not stopping.is_set():
             try:
                 sink.start(Deadline.after(START_S))
             except BrokerUnavailable as error:
                 self._reporter.state(WorkerState.JOINING, str(error))
                 log.warning("not_joined_yet", reason=str(error))
+            except ProducerLost as error:
+                if error.of_the_settings:
+                    raise SettingsError(f"kafka: {error}") from error
+                raise
             else:
                 Committer(sink, self._metrics).start()
                 return True

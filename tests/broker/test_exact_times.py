@@ -16,6 +16,7 @@ from .served import Served
 from .traffic import Traffic
 from .wire import Wire
 
+EXIT_SETTINGS = 2
 TIMEOUT_MS = 2_000
 SLOW_S = 3.5
 """Longer than a transaction may be open, and than the broker takes to notice."""
@@ -70,6 +71,15 @@ def test_b21_worker_goes_on_by_itself_after_its_transaction_timed_out(
         one.eventually(lambda: one.log("producer_replaced"))
     traffic.check()
     assert (one.pid(), one.log("worker_fenced", "worker_failed")) == (pid, [])
+
+
+def test_b21_time_out_beyond_the_brokers_own_is_refused_once_and_by_name(serve: Serve) -> None:
+    hour = {"transaction.timeout.ms": 3_600_000}
+    served = serve(delivery="exactly-once", kafka=hour, ready=False)
+    assert served.ended() == EXIT_SETTINGS
+    (last,) = served.log("cannot_serve")
+    assert "transaction.timeout.ms is above the broker's transaction.max.timeout.ms" in last["reason"]
+    assert "Traceback" not in served.log_text()
 
 
 def test_b21_connection_cut_for_longer_than_the_transaction_time_out(
