@@ -12,6 +12,14 @@ class CloseReason(StrEnum):
     SIZE = "size"
     COST = "cost"
     WAIT = "wait"
+    DEADLINE = "deadline"
+
+
+class Lane(StrEnum):
+    """Which queue records wait in."""
+
+    STREAM = "stream"
+    REQUESTS = "requests"
 
 
 @dataclass(slots=True)
@@ -21,6 +29,7 @@ class Batch:
     parts: list[Records]
     closed_by: CloseReason
     waited_s: float
+    lane: Lane = Lane.STREAM
     n_records: int = field(init=False)
 
     def __post_init__(self) -> None:

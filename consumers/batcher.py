@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from pelton.consumers.batch import Batch, CloseReason
+from pelton.consumers.batch import Batch, CloseReason, Lane
+from pelton.consumers.cost import Cost
 from pelton.schemas.records import Records
-from pelton.schemas.rejection import Rejection, Tombstone
 
 
 class Batcher:
@@ -29,16 +29,20 @@ class Batcher:
         max_bytes: int,
         cost_limit: int | None = None,
         cost: Callable[[Any], int] | None = None,
+        lane: Lane = Lane.STREAM,
     ) -> None:
+        self.lane = lane
         self._max_size, self._max_wait_s = max_size, max_wait_s
         self._max_records, self._max_bytes = max_records, max_bytes
-        self._cost_limit, self._cost = cost_limit, cost
+        self._cost = Cost(cost_limit, cost)
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._finished = threading.Condition(self._lock)
         self._queue: deque[Records] = deque()
         self.n_records = self.n_bytes = 0
         """Records waiting, and the bytes of their keys and values; to be read only."""
+        self.takes_s = 0.0
+        """What a batch takes, as far as is known; to be set by whoever scores."""
         self._n_taken = self._n_done = 0
         self._closed = False
         self._allowed: int | None = None
@@ -119,7 +123,7 @@ class Batcher:
         Where cost may close a batch earlier, each record has to be looked at as it comes.
         """
         lacking = self._max_size - self.n_records
-        return lacking if 0 < lacking < self._max_size and self._cost_limit is None else 1
+        return lacking if 0 < lacking < self._max_size and self._cost.limit is None else 1
 
     @property
     def filled(self) -> float:
@@ -129,30 +133,25 @@ class Batcher:
     def _due_in_s(self) -> float:
         if self._allowed is not None:
             return 0.0 if self._allowed and self._queue else math.inf
-        if self.n_records >= self._max_size or self._costs_enough():
+        if self.n_records >= self._max_size or self._cost.fills(self._queue):
             return 0.0
         if not self._queue:
             return math.inf
-        return max(0.0, self._queue[0].arrived_s + self._max_wait_s - time.monotonic())
+        return max(0.0, min(self._queue[0].arrived_s + self._max_wait_s, self._latest_s()) - time.monotonic())
 
-    def _costs_enough(self) -> bool:
-        if self._cost_limit is None:
-            return False
-        left: int | None = self._cost_limit
-        for records in self._queue:
-            n, left = self._fitting(records, len(records), left, first=False)
-            if n < len(records):
-                return True
-        return False
+    def _latest_s(self) -> float:
+        """Return when a batch has to begin for the nearest deadline to be met."""
+        return min(records.due_s for records in self._queue) - self.takes_s
 
     def _form(self) -> Batch:
         parts: list[Records] = []
         waited_s = time.monotonic() - self._queue[0].arrived_s
-        room, cost_left = min(self._max_size, self._allowed or self._max_size), self._cost_limit
-        reason = CloseReason.WAIT
+        room, cost_left = min(self._max_size, self._allowed or self._max_size), self._cost.limit
+        hurried = self._latest_s() < self._queue[0].arrived_s + self._max_wait_s
+        reason = CloseReason.DEADLINE if hurried else CloseReason.WAIT
         while self._queue:
             head = self._queue.popleft()
-            n, cost_left = self._fitting(head, room, cost_left, first=not parts)
+            n, cost_left = self._cost.fitting(head, room, cost_left, first=not parts)
             if n < len(head):
                 reason = CloseReason.SIZE if n == room else CloseReason.COST
                 head, rest = head.split(n)
@@ -167,25 +166,7 @@ class Batcher:
         reason = CloseReason.SIZE if room == 0 else reason
         self._recount(parts)
         self._room.notify_all()
-        return Batch(parts, reason, waited_s)
-
-    def _fitting(self, head: Records, room: int, cost_left: int | None, *, first: bool) -> tuple[int, int | None]:
-        n = min(room, len(head))
-        if cost_left is None or self._cost is None:
-            return n, cost_left
-        for i, event in enumerate(head.events[:n]):
-            cost_left -= self._price(event)
-            if cost_left < 0 and not (first and i == 0):
-                return i, cost_left
-        return n, cost_left
-
-    def _price(self, event: Any) -> int:
-        if self._cost is None or isinstance(event, (Rejection, Tombstone)):
-            return 0
-        try:
-            return self._cost(event)
-        except Exception:  # noqa: BLE001 - an event that the model cannot price goes alone, and is judged there
-            return self._cost_limit or 1
+        return Batch(parts, reason, waited_s, self.lane)
 
     def _recount(self, taken: list[Records] | None = None) -> None:
         if taken is None:

@@ -1,5 +1,6 @@
 """Back-pressure: when to ask Kafka for more, when to wait, when to pause."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from pelton.consumers.batcher import Batcher
@@ -23,11 +24,11 @@ class Intake:
 
     Pausing throws away what has been fetched ahead, so a full queue is waited for first, and partitions are paused
     only when it stays full. Paused partitions are still polled: the member stays in its group however slow the model
-    is. They flow again when half of the queue is free.
+    is. They flow again when half of the queue is free. `also_filled` tells of another bound, 1 and more is full.
     """
 
-    def __init__(self, source: Source, batcher: Batcher) -> None:
-        self._source, self._batcher = source, batcher
+    def __init__(self, source: Source, batcher: Batcher, also_filled: Callable[[], float] = lambda: 0.0) -> None:
+        self._source, self._batcher, self._also_filled = source, batcher, also_filled
         self._flow = Flow.FLOWING
         self._patience = Deadline.after(0)
 
@@ -45,11 +46,12 @@ class Intake:
         return self._source.poll(timeout_s, self._batcher.wanted)
 
     def _decide(self) -> None:
+        filled = max(self._batcher.filled, self._also_filled())
         if self._flow is Flow.PAUSED:
-            if self._batcher.filled <= 0.5:
+            if filled <= 0.5:
                 self._source.resume()
                 self._flow = Flow.FLOWING
-        elif self._batcher.filled < 1:
+        elif filled < 1:
             self._flow = Flow.FLOWING
         elif self._flow is Flow.FLOWING:
             self._flow = Flow.WAITING

@@ -6,6 +6,7 @@ import structlog
 
 from pelton.consumers.assignment import Partition
 from pelton.deadline import Deadline
+from pelton.desk import Desk
 from pelton.errors import KafkaFailure
 from pelton.loop import Loop
 from pelton.schemas.records import Records
@@ -21,7 +22,7 @@ class Handover:
     Called during a poll, while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
     """
 
-    def __init__(self, loop: Loop, on_joined: Callable[[], None], on_moving: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop | Desk, on_joined: Callable[[], None], on_moving: Callable[[], None]) -> None:
         self._loop = loop
         self._on_joined, self._on_moving = on_joined, on_moving
 
@@ -46,18 +47,14 @@ class Handover:
             loop.commit(wait=True)
         except KafkaFailure as error:
             log.warning("commit_refused", partitions=partitions, reason=str(error))
-        self._forget(partitions)
+        self._loop.forget(partitions)
 
     def on_lost(self, partitions: list[Partition]) -> None:
         """Drop everything: another member may be at work on these already."""
         self._loop.metrics.rebalances.labels("lost").inc()
         self._on_moving()
         self._loop.batcher.drop(_of(partitions))
-        self._forget(partitions)
-
-    def _forget(self, partitions: list[Partition]) -> None:
-        self._loop.trials.forget(partitions)
-        self._loop.offsets.forget(partitions)
+        self._loop.forget(partitions)
 
 
 def _of(partitions: list[Partition]) -> Callable[[Records], bool]:

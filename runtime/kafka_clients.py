@@ -37,6 +37,8 @@ _PRODUCER = {
 }
 # Never give a score up for being old: what cannot be delivered holds the worker back instead.
 _PATIENT = {"message.timeout.ms": 0}
+# Somebody waits for each answer, and after a while nobody does any more.
+_ANSWERS = {"linger.ms": 0, "message.timeout.ms": 30_000}
 # A message can be no older than its transaction; what times out is sent again in the next one.
 _TRANSACTIONAL = {"transaction.timeout.ms": 10_000}
 
@@ -44,11 +46,22 @@ _TRANSACTIONAL = {"transaction.timeout.ms": 10_000}
 def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
     """Return the properties of a worker's consumer; what breaks the delivery promise cannot be set."""
     stream = settings.stream
+    properties = _member(settings, stream.group) | {"auto.offset.reset": stream.reset}
+    if stream.static_id:
+        properties["group.instance.id"] = f"{stream.static_id}-{index}"
+    return properties
+
+
+def request_consumer_properties(settings: Settings, group: str) -> dict[str, Any]:
+    """Return the properties of a worker's consumer of requests, a member of a group of its own."""
+    return _member(settings, group) | {"auto.offset.reset": "earliest"}
+
+
+def _member(settings: Settings, group: str) -> dict[str, Any]:
     properties: dict[str, Any] = {
         **_CONSUMER,
         **settings.kafka,
-        "group.id": stream.group,
-        "auto.offset.reset": stream.reset,
+        "group.id": group,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": False,
@@ -57,9 +70,19 @@ def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
     }
     if properties.get("group.protocol") == "consumer":
         properties.pop("partition.assignment.strategy")
-    if stream.static_id:
-        properties["group.instance.id"] = f"{stream.static_id}-{index}"
     return properties
+
+
+def reply_producer_properties(settings: Settings) -> dict[str, Any]:
+    """Return the properties of the producer of answers: idempotent, and no part of any transaction."""
+    return {
+        **_PRODUCER,
+        **_ANSWERS,
+        **settings.kafka,
+        "enable.idempotence": True,
+        "acks": "all",
+        "logger": librdkafka_log,
+    }
 
 
 def producer_properties(

@@ -57,10 +57,10 @@ class Keeper:
         progress = self._process.progress
         return replace(
             self._view,
-            poll_beat_s=progress.poll_beat_s,
+            poll_beat_s=progress.slowest_beat_s,
             batch_started_s=progress.batch_started_s,
             batch_finished_s=progress.batch_finished_s,
-            oldest_unfinished_s=progress.oldest_unfinished_s,
+            oldest_unfinished_s=progress.oldest_s,
             in_flight=self.status.in_flight,
         )
 

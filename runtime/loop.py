@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from pelton.commits import Commits
 from pelton.consumers.assignment import Partition
 from pelton.consumers.batch import Batch
 from pelton.consumers.batcher import Batcher
@@ -12,7 +13,6 @@ from pelton.consumers.intake import Intake
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
-from pelton.deadline import Deadline
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
 from pelton.outcomes import join_outcomes, scorable
@@ -23,8 +23,6 @@ from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 
 log = structlog.get_logger(__name__)
-
-COMMIT_EVERY_S = 0.25
 
 
 @dataclass(slots=True)
@@ -62,8 +60,7 @@ class Loop:
         self.totals = Totals()
         self._log = log.bind()
         self.intake = Intake(source, batcher)
-        self._commit_due = Deadline.after(COMMIT_EVERY_S)
-        self._commits_refused = 0
+        self.commits = Commits(source, offsets, trials, metrics)
 
     def turn(self, timeout_s: float) -> None:
         """Poll, decode, queue for a batch, and commit what has become safe; waits for records up to `timeout_s`."""
@@ -76,8 +73,8 @@ class Loop:
             self.metrics.records.inc(len(records))
         self.settle()
         self.trials.step()
-        if self._commit_due.expired:
-            self.commit()
+        if not self.sink.transactional:
+            self.commits.when_due()
 
     def score(self, batch: Batch) -> None:
         """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
@@ -100,22 +97,13 @@ class Loop:
             self.metrics.end_to_end.observe(time.monotonic() - block.records.arrived_s)
             self._count(block)
         if self.sink.transactional:
-            self._committed(self.offsets.committable())
+            self.commits.note(self.offsets.committable())
         self.progress.oldest_unfinished_s = self.offsets.oldest_unfinished_s()
 
     def commit(self, *, wait: bool = False) -> None:
         """Commit the offsets below which everything is safe; those of transactions are committed by these alone."""
-        self._commit_due = Deadline.after(COMMIT_EVERY_S)
-        if self.sink.transactional:
-            return
-        if self._commits_refused != self.source.commits_refused:
-            self._commits_refused = self.source.commits_refused
-            self.offsets.commit_again()
-        if offsets := self.offsets.committable():
-            started_s = time.monotonic()
-            self.source.ledger.commit(offsets, self.trials.notes(offsets), wait=wait)
-            self._committed(offsets)
-            self.metrics.commit.observe(time.monotonic() - started_s)
+        if not self.sink.transactional:
+            self.commits.now(wait=wait)
 
     def give_back(self, partitions: list[Partition] | None = None) -> None:
         """Take back the marks on these partitions, or on all: this process ends its work there without dying.
@@ -128,9 +116,10 @@ class Loop:
             self.settle()
         self.trials.give_back(partitions)
 
-    def _committed(self, offsets: dict[Partition, int]) -> None:
-        self.offsets.committed(offsets)
-        self.trials.passed(offsets)
+    def forget(self, partitions: list[Partition]) -> None:
+        """Drop what is known of partitions that have left."""
+        self.trials.forget(partitions)
+        self.offsets.forget(partitions)
 
     def _measure(self, batch: Batch, took_s: float) -> None:
         self.metrics.batches.labels(batch.closed_by).inc()

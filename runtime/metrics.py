@@ -117,6 +117,22 @@ class Metrics(_Table):
         Counter,
         Row("pelton_transactions_total", "Transactions committed, aborted or lost with their producer.", ("end",)),
     ]
+    answers: Annotated[Counter, Row("pelton_answers_total", "Requests answered, by code.", ("code",))]
+    replies: Annotated[
+        Counter,
+        Row("pelton_replies_total", "Answers sent: delivered, failed, forbidden or without a topic.", ("end",)),
+    ]
+    repeats: Annotated[Counter, Row("pelton_repeats_total", "Requests that had come before: not computed again.")]
+    cancels: Annotated[Counter, Row("pelton_cancels_total", "Requests taken back by their callers in time.")]
+    request_wait: Annotated[
+        Histogram,
+        Row("pelton_request_wait_seconds", "From poll of a batch's first request to its start.", buckets=_FAST),
+    ]
+    reply: Annotated[
+        Histogram,
+        Row("pelton_reply_seconds", "From poll to delivery of the answer, the slowest of a few.", buckets=_SLOW),
+    ]
+    request_queue: Annotated[Gauge, Row("pelton_request_queue_records", "Requests waiting for a batch.")]
     model: Annotated[Info, Row("pelton_model_info", "The model served: name, version, device.")]
     startup: Annotated[Gauge, Row("pelton_startup_seconds", "From process start to a warm model.")]
 

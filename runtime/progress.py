@@ -4,7 +4,7 @@ import mmap
 import os
 from typing import Self
 
-_SLOTS = 4
+_SLOTS = 6
 _BYTES = _SLOTS * 8
 
 
@@ -34,6 +34,9 @@ class Progress:
     batch_finished_s = _Slot(2, "when a batch last came out of the model")
     oldest_unfinished_s = _Slot(3, "when the oldest record not yet written was polled; 0 for none")
 
+    request_beat_s = _Slot(4, "when the poll loop of the requests last came round")
+    oldest_request_s = _Slot(5, "when the oldest request not yet answered was polled; 0 for none")
+
     def __init__(self, memory: mmap.mmap, fd: int) -> None:
         self.fd = fd
         """The descriptor to hand to the worker, or -1 when there is none to hand on."""
@@ -58,6 +61,16 @@ class Progress:
     def null(cls) -> Self:
         """Make progress that nobody reads, for a worker without a supervisor and for tests."""
         return cls(mmap.mmap(-1, _BYTES), -1)
+
+    @property
+    def slowest_beat_s(self) -> float:
+        """When the poll loop came round that has not done so for longest; 0 before any has begun."""
+        return min((beat_s for beat_s in (self.poll_beat_s, self.request_beat_s) if beat_s), default=0.0)
+
+    @property
+    def oldest_s(self) -> float:
+        """When the oldest record or request without an outcome was polled; 0 for none."""
+        return min((at_s for at_s in (self.oldest_unfinished_s, self.oldest_request_s) if at_s), default=0.0)
 
     def close(self) -> None:
         """Give the memory and the descriptor back; calling it again does nothing."""

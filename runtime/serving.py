@@ -12,6 +12,7 @@ from pelton.assembly import assemble
 from pelton.committer import Committer
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
+from pelton.desk import Desk
 from pelton.errors import BrokerUnavailable, ProducerLost, SettingsError
 from pelton.handover import Handover
 from pelton.kafka_clients import client_properties
@@ -26,6 +27,7 @@ from pelton.progress import Progress
 from pelton.relay import Relay
 from pelton.replica import Seat
 from pelton.reports import Reporter, StatusReport
+from pelton.request_assembly import assemble_desk
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
 from pelton.topics import limits
@@ -82,11 +84,13 @@ class Serving:
         loop = self._assemble(sink_partitions)
         if isinstance(loop.sink, ExactSink) and not self._begin_transactions(loop.sink, stopping):
             return 0
-        lag = Lag(client_properties(settings), settings.stream.group, settings.stream.reset)
-        watch = Watch(loop, self._reporter, lag, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
+        desk = self._assemble_desk()
+        watch = self._watch(loop, desk)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         loop.source.join(Handover(loop, watch.joined, watch.moving))
-        relay = Relay(loop)
+        if desk is not None:
+            desk.source.join(Handover(desk, watch.joined, watch.moving))
+        relay = Relay(loop, desk, settings.requests.stream_share if settings.requests else 1.0)
         try:
             relay.run(stopping)
         except BaseException:
@@ -115,6 +119,19 @@ class Serving:
             relay.leave()
             return False
         return in_time
+
+    def _watch(self, loop: Loop, desk: Desk | None) -> Watch:
+        settings, properties = self._settings, client_properties(self._settings)
+        lag = Lag(properties, settings.stream.group, settings.stream.reset)
+        desk_lag = Lag(properties, settings.requests.group, "earliest") if settings.requests else None
+        return Watch(
+            loop,
+            self._reporter,
+            lag,
+            identity=self._identity,
+            sink_failing_s=settings.health.sink_failing_s,
+            desk=(desk, desk_lag) if desk and desk_lag else None,
+        )
 
     def _begin_transactions(self, sink: ExactSink, stopping: threading.Event) -> bool:
         """End what this worker's predecessor left open, and begin to commit; return False when told to stop before.
@@ -153,6 +170,20 @@ class Serving:
             )
         except KafkaException as error:
             raise SettingsError(f"kafka: {failure(error)}") from error
+
+    def _assemble_desk(self) -> Desk | None:
+        requests = self._settings.requests
+        if requests is None:
+            return None
+        return assemble_desk(
+            self._settings,
+            requests,
+            self._package,
+            self._model,
+            self._scorer,
+            metrics=self._metrics,
+            progress=self._progress,
+        )
 
 
 def _spare_the_collector() -> None:

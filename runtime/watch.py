@@ -2,12 +2,13 @@
 
 import structlog
 
-from pelton.consumers.assignment import Partition
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
+from pelton.desk import Desk
 from pelton.errors import KafkaFailure
 from pelton.loop import Loop
-from pelton.reports import PartitionStatus, Reporter, StatusReport
+from pelton.partition_view import PartitionView
+from pelton.reports import Reporter, StatusReport
 from pelton.states import WorkerState
 
 log = structlog.get_logger(__name__)
@@ -20,13 +21,21 @@ class Watch:
     """Looks at a running loop from the reporter's thread; never holds it up."""
 
     def __init__(
-        self, loop: Loop, reporter: Reporter, lag: Lag, *, identity: StatusReport, sink_failing_s: float
+        self,
+        loop: Loop,
+        reporter: Reporter,
+        lag: Lag,
+        *,
+        identity: StatusReport,
+        sink_failing_s: float,
+        desk: tuple[Desk, Lag] | None = None,
     ) -> None:
-        self._loop, self._reporter, self._lag = loop, reporter, lag
+        self._loop, self._reporter = loop, reporter
+        self._desk = desk[0] if desk else None
+        self._views = [PartitionView(loop, lag), *([PartitionView(*desk)] if desk else [])]
         self._identity, self._sink_failing_s = identity, sink_failing_s
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
-        self._shown: set[Partition] = set()
         self._draining = False
 
     def drain(self) -> None:
@@ -35,8 +44,9 @@ class Watch:
         self._reporter.state(WorkerState.DRAINING)
 
     def joined(self) -> None:
-        """Say that the group is joined; called from the poll thread."""
-        self._tell(WorkerState.READY, self._problems())
+        """Say that a group is joined; called from its poll thread."""
+        if self._all_joined:
+            self._tell(WorkerState.READY, self._problems())
 
     def moving(self) -> None:
         """Say that partitions leave; called from the poll thread, before the work in hand is waited for."""
@@ -48,7 +58,6 @@ class Watch:
         if not self._draining:
             self._judge()
         loop = self._loop
-        lags = self._lags()
         return StatusReport(
             model=self._identity.model,
             version=self._identity.version,
@@ -58,15 +67,9 @@ class Watch:
             scored=loop.totals.scored,
             dead_letters=loop.totals.dead_letters,
             in_flight=loop.sink.in_flight,
+            # A worker that ends does not wait for the broker's answer.
             partitions=[
-                PartitionStatus(
-                    topic=topic,
-                    partition=number,
-                    position=loop.source.positions.get((topic, number)),
-                    committed=loop.offsets.committed_in((topic, number)),
-                    lag=lag,
-                )
-                for (topic, number), lag in lags.items()
+                status for view in self._views for status in view.look(ask=not (self._unreachable or self._draining))
             ],
         )
 
@@ -76,6 +79,8 @@ class Watch:
         loop.metrics.queue_records.set(loop.batcher.n_records)
         loop.metrics.queue_bytes.set(loop.batcher.n_bytes)
         loop.metrics.in_flight.set(loop.sink.in_flight)
+        if self._desk is not None:
+            loop.metrics.request_queue.set(self._desk.batcher.n_records)
         return loop.metrics.exposition()
 
     def _judge(self) -> None:
@@ -88,7 +93,7 @@ class Watch:
             self._reach_due = Deadline.after(REACH_EVERY_S)
             self._unreachable = self._reach()
         source, problems = self._loop.source, self._problems()
-        if not source.joined or (problems and not source.assignment.partitions):
+        if not self._all_joined or (problems and not source.assignment.partitions):
             self._tell(WorkerState.JOINING, self._unreachable or problems)
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
@@ -97,6 +102,10 @@ class Watch:
             self._tell(WorkerState.BLOCKED, "; ".join(f"{topic}/{n}: {why}" for (topic, n), why in unreadable))
         else:
             self._tell(WorkerState.REBALANCING if source.rebalancing else WorkerState.READY, problems)
+
+    @property
+    def _all_joined(self) -> bool:
+        return self._loop.source.joined and (self._desk is None or self._desk.source.joined)
 
     def _tell(self, state: WorkerState, reason: str) -> None:
         if not self._draining:
@@ -111,24 +120,3 @@ class Watch:
         except KafkaFailure as error:
             return f"scores cannot leave: {error}"
         return ""
-
-    def _lags(self) -> dict[Partition, int | None]:
-        loop = self._loop
-        owned, positions = loop.source.assignment.partitions, loop.source.positions
-        # A worker that ends does not wait for the broker's answer.
-        unread = {} if self._unreachable or self._draining else self._unread({at: positions.get(at) for at in owned})
-        lags = {at: unread[at] + loop.offsets.unfinished_in(at) if at in unread else None for at in owned}
-        known = {at: lag for at, lag in lags.items() if lag is not None}
-        for topic, number in self._shown - set(known):
-            loop.metrics.lag.remove(topic, str(number))
-        for (topic, number), lag in known.items():
-            loop.metrics.lag.labels(topic, str(number)).set(lag)
-        self._shown = set(known)
-        return lags
-
-    def _unread(self, positions: dict[Partition, int | None]) -> dict[Partition, int]:
-        try:
-            return self._lag.records(positions, ANSWER_S)
-        except KafkaFailure as error:
-            log.debug("lag_unknown", reason=str(error))
-            return {}

@@ -1,5 +1,6 @@
 """One partition's share of one poll, as columns."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -35,7 +36,7 @@ class Records:
     """Records of one topic partition, polled under one assignment: equal-length columns in offset order.
 
     `events[i]` is a decoded event (a msgspec Struct), a `Rejection` or `TOMBSTONE`. `n_bytes` counts keys and
-    values; `arrived_s` is on the monotonic clock.
+    values; `arrived_s`, and `due_s` by which somebody wants the first of them, are on the monotonic clock.
     """
 
     topic: str
@@ -46,6 +47,7 @@ class Records:
     events: list[Any]
     n_bytes: int
     arrived_s: float
+    due_s: float = math.inf
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -77,4 +79,5 @@ class Records:
             events=self.events[rows],
             n_bytes=n_bytes,
             arrived_s=self.arrived_s,
+            due_s=self.due_s,
         )

@@ -58,7 +58,7 @@ class ScoreEncoder:
         if written is not None:
             rows = zip(_lines(ids), records.offsets, *timed, written, strict=True)
             return [pattern % row for row in rows]
-        each = zip(_lines(ids), records.offsets, *timed, map(_write, scores), strict=True)
+        each = zip(_lines(ids), records.offsets, *timed, map(write_score, scores), strict=True)
         return [row[-1] if isinstance(row[-1], Rejection) else pattern % row for row in each]
 
     def _pattern(self, topic: str, partition: int, timed: bool) -> bytes:
@@ -112,7 +112,8 @@ def _write_quickly(scores: Sequence[Any]) -> list[bytes] | None:
     return lines
 
 
-def _write(score: Any) -> bytes | Rejection:
+def write_score(score: Any) -> bytes | Rejection:
+    """Return one score as strict JSON, or why it cannot be written; a `Rejection` is handed through."""
     if isinstance(score, Rejection):
         return score
     try:

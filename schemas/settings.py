@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import DEFAULT_SERVERS, KafkaProperties
-from pelton.schemas.settings_groups import Batch, Group, Health, Log, Queue, Restart, Sidecar, Stream
+from pelton.schemas.settings_groups import Batch, Group, Health, Log, Queue, Requests, Restart, Sidecar, Stream
 from pelton.schemas.settings_problems import explain, paths
 from pelton.schemas.settings_rules import contradictions
 from pelton.schemas.settings_sources import gather
@@ -38,6 +38,9 @@ class Settings(Group):
     )
     threads: Count = Field(default=1, description="CPU threads that torch may use in each worker.")
     stream: Stream = Field(description="From which topics events come and where scores go.")
+    requests: Requests | None = Field(
+        default=None, description="Requests to answer through Kafka beside the stream; null for none."
+    )
     delivery: Literal["at-least-once", "exactly-once"] = Field(
         default="at-least-once",
         description="What a reader of scores may rely on: each at least once, repeats under the same key; or, if it "

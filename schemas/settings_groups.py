@@ -63,6 +63,34 @@ class Stream(Group):
     )
 
 
+class Requests(Group):
+    """Requests that are answered through Kafka, by the same model and beside the stream."""
+
+    topics: Topics = Field(description="Topics that requests come from.")
+    group: Name = Field(description="Consumer group of the requests; must differ from the stream's.")
+    reply_topics: Annotated[Names, Field(min_length=1)] = Field(
+        description="Topics that answers may go to: names, or patterns with `*`. A request that names another is "
+        "neither scored nor answered."
+    )
+    deadline_s: Seconds = Field(
+        default=10, description="How long a caller is taken to wait that does not say, since it sent the request."
+    )
+    max_deadline_s: Seconds = Field(
+        default=600, description="Longest time that a request is worked on, whatever its caller says."
+    )
+    clock_skew_s: Annotated[float, Field(ge=0, le=3600), BeforeValidator(no_boolean)] = Field(
+        default=1, description="How far callers' clocks may be behind the worker's before requests expire too early."
+    )
+    max_inputs: Count = Field(default=1000, description="Most events in one request.")
+    stream_share: Annotated[float, Field(ge=0, le=0.9), BeforeValidator(no_boolean)] = Field(
+        default=0.25, description="Share of the batches that stay the stream's while requests wait as well."
+    )
+    repeats_s: Seconds = Field(
+        default=300, description="How long a caller's repeat of a request gets the same answer, uncomputed."
+    )
+    max_repeats: Count = Field(default=100_000, description="Most requests remembered for that.")
+
+
 class Batch(Group):
     """When a micro-batch closes."""
 

@@ -1,6 +1,7 @@
 """Rules between settings: each contradiction is refused before anything connects."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from pelton.schemas.kafka_rules import kafka_problems
@@ -14,6 +15,7 @@ def contradictions(settings: "Settings") -> list[Problem]:
     """Return every contradiction in `settings`, none when they hold together."""
     return [
         *_stream_problems(settings),
+        *_request_problems(settings),
         *_size_problems(settings),
         *_time_problems(settings),
         *kafka_problems(settings.kafka),
@@ -31,6 +33,25 @@ def _stream_problems(settings: "Settings") -> Iterator[Problem]:
     if stream.tombstones == "pass" and stream.key != "input-key":
         why = f"needs stream.key: input-key; with {stream.key} a deletion has no key to act on"
         yield Problem("stream.tombstones", stream.tombstones, why)
+
+
+def _request_problems(settings: "Settings") -> Iterator[Problem]:
+    requests, stream = settings.requests, settings.stream
+    if requests is None:
+        return
+    if requests.group == stream.group:
+        why = "is stream.group too: a rebalance of one would hold up the other"
+        yield Problem("requests.group", requests.group, why)
+    for topic in requests.topics:
+        if topic in {*stream.topics, stream.sink, stream.dead_letter}:
+            yield Problem("requests.topics", topic, "is a topic of the stream too")
+    for pattern in requests.reply_topics:
+        for topic in (*requests.topics, *stream.topics, stream.sink, stream.dead_letter):
+            if fnmatchcase(topic, pattern):
+                yield Problem("requests.reply_topics", pattern, f"lets answers into {topic}, where no caller reads")
+    if requests.deadline_s > requests.max_deadline_s:
+        why = f"is more than requests.max_deadline_s ({requests.max_deadline_s:g})"
+        yield Problem("requests.deadline_s", requests.deadline_s, why)
 
 
 def _size_problems(settings: "Settings") -> Iterator[Problem]:

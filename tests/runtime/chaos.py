@@ -16,6 +16,7 @@ from pelton.deadline import Deadline
 from pelton.errors import KafkaFailure, OutOfMemory
 from pelton.relay import Relay
 from pelton.testing import FakeKafka
+from pelton.walker import Walker
 
 PARTITIONS = (("in", 0), ("in", 1))
 Place = tuple[int, int]
@@ -207,6 +208,7 @@ class World:
                 batch={"max_size": 4},
             )
             self.relay = Relay(self.walk.loop)
+            (self.walker,) = self.relay._walkers
             self.saboteur.wrap(self.walk.loop.codec, "decode", "decode")
             for stage in ("prepare", "forward", "finish"):
                 self.saboteur.wrap(self.walk.model, stage, stage)
@@ -214,7 +216,7 @@ class World:
 
     def _step(self) -> Callable[[], None]:
         steps: list[tuple[int, Callable[[], None]]] = [
-            (25, self.relay._step),
+            (25, self.walker._step),
             (20, self._commit),
             (10, self._write),
             (4, lambda: self.walk.loop.turn(0)),
@@ -235,8 +237,8 @@ class World:
         except Exception as error:  # noqa: BLE001 - whatever ends a worker, another one is started
             with self._quiet():
                 if isinstance(error, KafkaFailure | OutOfMemory):
-                    self._ignoring(self.relay._acquit)
-                    self._release(self.relay)
+                    self._ignoring(self.walker.acquit)
+                    self._release(self.walker)
                 self._ignoring(self.relay.leave)
             self.begin()
 
@@ -309,8 +311,8 @@ class World:
 
     def _drain(self) -> None:
         with self._quiet():
-            self.relay._ending = True
-            self.relay._walker.start()
+            self.walker.end()
+            self.walker.start()
             self.relay.drain(Deadline.after(1.0))
         self.begin()
 
@@ -319,7 +321,7 @@ class World:
         while self._zombies:
             self._thaw()
         for _ in range(400):
-            self._survive(self.relay._step)
+            self._survive(self.walker._step)
             self._survive(self._commit)
             if all(self.committed(n) == self.kafka.end("in", n) for n in range(2)):
                 break
@@ -374,6 +376,6 @@ class World:
             return
 
     @staticmethod
-    def _release(relay: Relay) -> None:
-        if relay._baton.locked():
-            relay._baton.release()
+    def _release(walker: Walker) -> None:
+        if walker._baton.locked():
+            walker._baton.release()

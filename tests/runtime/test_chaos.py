@@ -9,7 +9,7 @@ import pytest
 import structlog
 from tenacity import wait_none
 
-from pelton import handover, loop
+from pelton import commits, handover
 from pelton.consumers import intake, source, trials
 from pelton.models import package
 from pelton.producers import transaction
@@ -29,7 +29,7 @@ def world(road: MAKE, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
     monkeypatch.setattr(source, "POSITIONS_EVERY_S", 0.0)
     monkeypatch.setattr(trials, "RETRY_S", 0.0)
     monkeypatch.setattr(intake, "PAUSE_AFTER_S", 0.0)
-    monkeypatch.setattr(loop, "COMMIT_EVERY_S", 0.0)
+    monkeypatch.setattr(commits, "COMMIT_EVERY_S", 0.0)
     monkeypatch.setattr(handover, "REVOKE_BUDGET_S", 0.02)
     monkeypatch.setattr(transaction, "wait_random_exponential", lambda **_: wait_none())
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Message
 
+from pelton.consumers.cost import Cost
 from pelton.errors import BrokerUnavailable, DeviceLost
 from pelton.loop import Totals
 
@@ -132,7 +133,7 @@ def test_b24_a_limit_in_events_splits_what_a_poll_brought_and_keeps_its_order(ro
 
 def test_b24_what_is_no_event_is_never_measured_by_the_models_size(road: MAKE) -> None:
     walk = road(batch={"max_cost": 3}, join=False)
-    walk.loop.batcher._cost = lambda event: 1 if event.x < 100 else 2
+    walk.loop.batcher._cost = Cost(3, lambda event: 1 if event.x < 100 else 2)
     walk.loop.source.join(walk.handover)
     walk.write(1, b"not json", None, 200, 3, 4)
     walk.walk()
@@ -237,7 +238,7 @@ def test_a_commit_that_moves_nothing_is_not_sent(road: MAKE) -> None:
 
 
 def test_commits_follow_by_themselves_once_their_time_has_come(road: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pelton.loop.COMMIT_EVERY_S", 0.0)
+    monkeypatch.setattr("pelton.commits.COMMIT_EVERY_S", 0.0)
     walk = road()
     walk.write(1)
     walk.walk(3)

@@ -76,7 +76,7 @@ def test_b03_marks_that_are_taken_back_never_set_the_committed_offsets_back(exac
     walk.loop.score(walk.loop.batcher.take())
     assert walk.loop.sink.flush(handover_file.Deadline.after(5))
     assert walk.committed() == 2
-    Relay(walk.loop)._acquit()
+    Relay(walk.loop)._walkers[0].acquit()
     assert (walk.committed(), note(walk)) == (2, "")
 
 
@@ -95,13 +95,13 @@ def test_b03_a_mark_stays_where_a_transaction_may_still_commit(
     walk.loop.sink.commit(handover_file.Deadline.after(0.01))
     n_commits = len(walk.kafka.commits)
     if way == "acquit":
-        Relay(walk.loop)._acquit()
+        Relay(walk.loop)._walkers[0].acquit()
     elif way == "revoke":
         walk.consumer.revoke(FIRST)
         walk.loop.turn(0)
     else:
         relay = Relay(walk.loop)
-        relay._walker.start()
+        relay._walkers[0].start()
         assert not relay.drain(handover_file.Deadline.after(0.05))
     assert len(walk.kafka.commits) == n_commits
     walk.kafka.coordinator._failing.clear()

@@ -19,6 +19,7 @@ MAKE = Callable[..., Any]
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here depends on how long a thread waits before it looks again."""
     monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
+    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
 
 
 class Run:

@@ -43,6 +43,7 @@ def test_defaults_are_those_of_the_design() -> None:
             "timestamp": "producer",
             "forward_headers": ["traceparent", "tracestate"],
         },
+        "requests": None,
         "delivery": "at-least-once",
         "batch": {"max_size": 256, "max_wait_ms": 5, "fixed_shape": False, "max_cost": None},
         "queue": {"max_records": None, "max_bytes": 67108864},

@@ -1,0 +1,89 @@
+"""Requests on their way from the topic to their answers."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from pelton.schemas.records import Message, Records
+from pelton.schemas.request import RequestHead, read_head
+
+Address = tuple[bytes, str | None, int | None]
+"""Whose request it is: correlation id, reply topic, reply partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long callers are taken to wait; all in seconds."""
+
+    default_s: float = 10.0
+    """For callers that do not say, counted from the record's timestamp."""
+    most_s: float = 600.0
+    """Counted from the arrival, whatever the caller says."""
+    skew_s: float = 1.0
+    """How far the caller's clock may be behind ours."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One request: who asks, what, and until when an answer is of use.
+
+    `deadline_s` and `arrived_s` are on the monotonic clock; `events` are the decoded inputs.
+    """
+
+    head: RequestHead
+    origin: tuple[str, int]
+    epoch: int
+    offset: int
+    arrived_s: float
+    deadline_s: float
+    events: list[Any] = field(default_factory=list)
+    single: bool = True
+    cancelled: bool = False
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def expired(self) -> bool:
+        """Whether nobody waits any more."""
+        return time.monotonic() > self.deadline_s
+
+    @property
+    def address(self) -> Address | None:
+        """Whose request it is, None for one without a correlation id."""
+        head = self.head
+        return None if head.correlation_id is None else (head.correlation_id, head.reply_topic, head.reply_partition)
+
+    @property
+    def trace_id(self) -> str:
+        """What to quote when asking about this call: the trace's id, or else the correlation id in hex."""
+        parts = (self.head.traceparent or b"").split(b"-")
+        if len(parts) == 4 and len(parts[1]) == 32 and parts[1].isalnum():
+            return parts[1].decode("ascii", "replace")
+        return (self.head.correlation_id or b"")[:16].hex()
+
+
+def calls_of(records: Records, patience: Patience) -> list[Call]:
+    """Return a call for each record of a block, with nothing but its head read; no record can make it raise."""
+    now_s, now_ms = time.monotonic(), time.time() * 1000
+    origin = (records.topic, records.partition)
+    calls = []
+    for message, offset in zip(records.messages, records.offsets, strict=True):
+        head = _head(message)
+        said_ms = head.deadline_ms
+        until_ms = _sent_ms(message, now_ms) + patience.default_s * 1000 if said_ms is None else said_ms
+        left_s = min((until_ms - now_ms) / 1000 + patience.skew_s, patience.most_s)
+        calls.append(Call(head, origin, records.epoch, offset, records.arrived_s, now_s + left_s))
+    return calls
+
+
+def _head(message: Message) -> RequestHead:
+    try:
+        return read_head(message.headers())
+    except Exception:  # noqa: BLE001 - the client decodes header names strictly and may raise anything
+        return RequestHead(fault="the name of a header is not UTF-8")
+
+
+def _sent_ms(message: Message, now_ms: float) -> float:
+    sent_ms = message.timestamp()[1]
+    return min(sent_ms, now_ms) if sent_ms > 0 else now_ms

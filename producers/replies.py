@@ -1,0 +1,148 @@
+"""Answers out: through a producer of their own, which is no part of any transaction."""
+
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from pelton.deadline import Deadline
+from pelton.errors import TopicMissing
+from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
+from pelton.producers.reply_topics import ReplyTopics
+from pelton.schemas.codes import Code
+from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT
+from pelton.schemas.reply import encode_error
+from pelton.schemas.request import RequestHead
+
+log = structlog.get_logger(__name__)
+
+SLICE_S = 0.05
+QUEUE_FULL = KafkaError(KafkaError._QUEUE_FULL)  # noqa: SLF001 - librdkafka's own codes begin so
+
+
+class Sent(StrEnum):
+    """What became of an answer."""
+
+    DELIVERED = "delivered"
+    NO_TOPIC = "no_topic"
+    """The reply topic, or the partition asked for, does not exist."""
+    FORBIDDEN = "forbidden"
+    """No pattern of the allow-list matches the reply topic."""
+    FAILED = "failed"
+
+
+Done = Callable[[Sent], None]
+
+
+class Replies:
+    """Sends answers; one that cannot be delivered is reported and touches nothing else.
+
+    An answer is not state: it leaves after the work, and never inside a transaction, where an unknown reply topic
+    would abort everybody's work. Safe from any thread.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        topics: ReplyTopics,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
+        self.topics = topics
+        self._config, self._make_producer = config, make_producer
+        self._errors = ErrorLog("replies")
+        self._open()
+        self._count = threading.Lock()
+        self._in_flight = 0
+
+    def send(self, head: RequestHead, value: bytes, trace_id: str, done: Done) -> None:
+        """Send an answer to where its caller reads; `done` hears, from any thread, what became of it."""
+        topic = head.reply_topic
+        assert topic is not None, "nobody reads an answer without a reply topic"
+        if not self.topics.allows(topic):
+            done(Sent.FORBIDDEN)
+            return
+        with self._count:
+            self._in_flight += 1
+        self.topics.when_known(topic, partial(self._produce, head, value, trace_id, self._counted(done)))
+
+    def serve(self, timeout_s: float = 0) -> None:
+        """Serve delivery reports."""
+        self._producer.poll(timeout_s)
+
+    def flush(self, deadline: Deadline) -> bool:
+        """Wait until every answer is delivered or given up; return whether it was in time."""
+        while self._in_flight and not deadline.expired:
+            self._producer.flush(min(SLICE_S, deadline.remaining_s()))
+            if self.topics.waiting:
+                self._producer.poll(SLICE_S)
+        return not self._in_flight
+
+    def close(self) -> None:
+        """Drop what has not left."""
+        self._producer.purge()
+
+    @property
+    def in_flight(self) -> int:
+        """Answers without a delivery report."""
+        return self._in_flight
+
+    def _open(self) -> None:
+        self._lost = False
+        self._producer = self._make_producer({**self._config, "error_cb": self._on_error})
+
+    def _on_error(self, error: KafkaError) -> None:
+        self._errors.warn(error)
+        self._lost = self._lost or error.fatal()
+
+    def _counted(self, done: Done) -> Done:
+        def finished(sent: Sent) -> None:
+            with self._count:
+                self._in_flight -= 1
+            done(sent)
+
+        return finished
+
+    def _produce(self, head: RequestHead, value: bytes, trace_id: str, done: Done, n_partitions: int) -> None:
+        if (head.reply_partition or 0) >= n_partitions:
+            log.debug("reply_has_no_topic", topic=head.reply_topic, partition=head.reply_partition)
+            done(Sent.NO_TOPIC)
+            return
+        self._enqueue(head, value, partial(self._report, head, trace_id, done))
+
+    def _enqueue(self, head: RequestHead, value: bytes, report: Callable[[KafkaError | None, Any], None]) -> None:
+        headers: list[tuple[str, str | bytes | None]] = []
+        if head.correlation_id is not None:
+            headers.append((CORRELATION_ID, head.correlation_id))
+        if head.traceparent is not None:
+            headers.append((TRACEPARENT, head.traceparent))
+        if self._lost:
+            self._open()
+        topic, partition = str(head.reply_topic), -1 if head.reply_partition is None else head.reply_partition
+        try:
+            self._producer.produce(topic, value, partition=partition, headers=headers, on_delivery=report)
+        except KafkaException as error:
+            report(error.args[0], None)
+        except BufferError:
+            report(QUEUE_FULL, None)
+
+    def _report(self, head: RequestHead, trace_id: str, done: Done, error: KafkaError | None, _message: Any) -> None:
+        if error is None:
+            done(Sent.DELIVERED)
+        elif error.code() in SIZE_FAULTS:
+            value = encode_error(Code.TOO_LARGE, "the answer is too large for its topic", trace_id)
+            self._enqueue(head, value, partial(self._last_report, head, done))
+        else:
+            self._last_report(head, done, error, None)
+
+    def _last_report(self, head: RequestHead, done: Done, error: KafkaError | None, _message: Any) -> None:
+        if error is None:
+            done(Sent.DELIVERED)
+            return
+        if isinstance(failure(error), TopicMissing):
+            self.topics.forget(str(head.reply_topic))
+        self._errors.warn(error, head.reply_topic)
+        done(Sent.FAILED)

@@ -1,0 +1,82 @@
+"""Which reply topics exist: looked up before anything is sent there, by a thread of its own."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+
+import structlog
+
+from pelton.deadline import Deadline
+from pelton.errors import KafkaFailure
+
+log = structlog.get_logger(__name__)
+
+MISSING_FOR_S = 5.0
+
+Describe = Callable[[Iterable[str]], Mapping[str, int]]
+"""Asks the broker for the partitions of topics; those that do not exist are left out. Raises KafkaFailure."""
+
+
+class ReplyTopics:
+    """Knows the partitions of the topics that answers go to, and which topics they may go to at all.
+
+    A caller may name any topic. One that does not exist would hold messages back in the client until they time out,
+    so it is looked up once, without making anybody wait.
+    """
+
+    def __init__(self, allowed: Iterable[str], describe: Describe) -> None:
+        self._allowed, self._describe = tuple(allowed), describe
+        self._known: dict[str, int] = {}
+        self._missing: dict[str, Deadline] = {}
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Callable[[int], None]]] = {}
+        self._wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._look_up, name="reply-topics", daemon=True).start()
+
+    def allows(self, topic: str) -> bool:
+        """Tell whether answers may go to a topic: a pattern of the allow-list matches its name."""
+        return any(fnmatchcase(topic, pattern) for pattern in self._allowed)
+
+    def when_known(self, topic: str, then: Callable[[int], None]) -> None:
+        """Call `then` with the number of partitions of a topic, 0 if it does not exist: now, or once it is known."""
+        with self._lock:
+            n = self._known.get(topic)
+            if n is None and topic in self._missing and not self._missing[topic].expired:
+                n = 0
+            if n is None:
+                self._waiting.setdefault(topic, []).append(then)
+                if len(self._waiting[topic]) == 1:
+                    self._wanted.put(topic)
+                return
+        then(n)
+
+    def forget(self, topic: str) -> None:
+        """Look a topic up anew before the next answer: the broker no longer knows it."""
+        with self._lock:
+            self._known.pop(topic, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many answers wait for a look-up."""
+        with self._lock:
+            return sum(map(len, self._waiting.values()))
+
+    def _look_up(self) -> None:
+        while True:
+            topic = self._wanted.get()
+            try:
+                n = self._describe([topic]).get(topic, 0)
+            except KafkaFailure as error:
+                log.warning("reply_topic_unknown", topic=topic, reason=str(error))
+                n = 0
+            with self._lock:
+                if n:
+                    self._known[topic] = n
+                    self._missing.pop(topic, None)
+                else:
+                    self._missing = {name: until for name, until in self._missing.items() if not until.expired}
+                    self._missing[topic] = Deadline.after(MISSING_FOR_S)
+                told = self._waiting.pop(topic, [])
+            for then in told:
+                then(n)

@@ -1,0 +1,43 @@
+"""When offsets are committed, and what has to be noted then."""
+
+import time
+
+from pelton.consumers.assignment import Partition
+from pelton.consumers.offsets import Offsets
+from pelton.consumers.source import Source
+from pelton.consumers.trials import Trials
+from pelton.deadline import Deadline
+from pelton.metrics import Metrics
+
+COMMIT_EVERY_S = 0.25
+
+
+class Commits:
+    """Commits the offsets below which everything is safe, a few times a second; belongs to the poll thread."""
+
+    def __init__(self, source: Source, offsets: Offsets, trials: Trials, metrics: Metrics) -> None:
+        self._source, self._offsets, self._trials, self._metrics = source, offsets, trials, metrics
+        self._due = Deadline.after(COMMIT_EVERY_S)
+        self._refused = 0
+
+    def when_due(self) -> None:
+        """Commit if the last time is long enough ago."""
+        if self._due.expired:
+            self.now()
+
+    def now(self, *, wait: bool = False) -> None:
+        """Commit what has become safe; with `wait` until the broker has answered, which raises KafkaFailure."""
+        self._due = Deadline.after(COMMIT_EVERY_S)
+        if self._refused != self._source.commits_refused:
+            self._refused = self._source.commits_refused
+            self._offsets.commit_again()
+        if offsets := self._offsets.committable():
+            started_s = time.monotonic()
+            self._source.ledger.commit(offsets, self._trials.notes(offsets), wait=wait)
+            self.note(offsets)
+            self._metrics.commit.observe(time.monotonic() - started_s)
+
+    def note(self, offsets: dict[Partition, int]) -> None:
+        """Note offsets that are committed, or that the broker was asked to commit."""
+        self._offsets.committed(offsets)
+        self._trials.passed(offsets)

@@ -1,0 +1,91 @@
+"""How the parts that answer requests are put together, around the model of the stream."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from pelton.consumers.assignment import Assignment
+from pelton.consumers.batch import Lane
+from pelton.consumers.batcher import Batcher
+from pelton.consumers.calls import Patience
+from pelton.consumers.offsets import Offsets
+from pelton.consumers.repeats import Repeats
+from pelton.consumers.source import Source
+from pelton.consumers.trials import Trials
+from pelton.desk import Desk
+from pelton.kafka_clients import client_properties, reply_producer_properties, request_consumer_properties
+from pelton.metrics import Metrics
+from pelton.models.package import ModelPackage
+from pelton.models.protocol import Model
+from pelton.models.scorer import Scorer
+from pelton.producers.replies import Replies
+from pelton.producers.reply_topics import ReplyTopics
+from pelton.progress import Progress
+from pelton.reception import Reception
+from pelton.schemas.request_codec import RequestCodec
+from pelton.schemas.settings import Settings
+from pelton.schemas.settings_groups import Requests
+from pelton.topics import describe
+
+POLL_RECORDS = 512
+LOOK_UP_S = 5.0
+
+
+def assemble_desk(
+    settings: Settings,
+    requests: Requests,
+    package: ModelPackage,
+    model: Model,
+    scorer: Scorer,
+    *,
+    metrics: Metrics,
+    progress: Progress,
+) -> Desk:
+    """Build what answers requests around a warm scorer; opens the connections, joins nothing yet."""
+    source = Source(
+        request_consumer_properties(settings, requests.group),
+        list(requests.topics),
+        Assignment(),
+        max_records=POLL_RECORDS,
+    )
+    batcher, offsets = _batcher(settings, model), Offsets()
+    repeats = Repeats(requests.repeats_s, requests.max_repeats)
+    topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
+    served = {package.name, f"{package.name}@{package.version_address}"}
+    codec = RequestCodec(package.codec(), served, requests.max_inputs)
+    return Desk(
+        source=source,
+        reception=Reception(codec, repeats, topics, metrics),
+        patience=Patience(requests.deadline_s, requests.max_deadline_s, requests.clock_skew_s),
+        batcher=batcher,
+        scorer=scorer,
+        repeats=repeats,
+        replies=Replies(reply_producer_properties(settings), topics),
+        offsets=offsets,
+        trials=Trials(source.ledger, batcher, offsets, settings.poison_starts),
+        metrics=metrics,
+        progress=progress,
+    )
+
+
+def _describe(properties: dict[str, Any]) -> Callable[[Iterable[str]], Mapping[str, int]]:
+    return partial(describe, properties, timeout_s=LOOK_UP_S)
+
+
+def _batcher(settings: Settings, model: Model) -> Batcher:
+    batch, queue = settings.batch, settings.queue
+    size: Callable[[Any], int] = getattr(model, "size", len) if batch.max_cost is not None else _one
+    return Batcher(
+        lane=Lane.REQUESTS,
+        max_size=batch.max_size,
+        max_wait_s=batch.max_wait_ms / 1000,
+        max_records=queue.max_records or 4 * batch.max_size,
+        max_bytes=queue.max_bytes,
+        # A request may hold many events, and it is those that fill a batch.
+        cost_limit=batch.max_cost or batch.max_size,
+        cost=lambda call: sum(map(size, call.events)),
+    )
+
+
+def _one(_event: Any) -> int:
+    return 1
