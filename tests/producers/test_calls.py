@@ -158,6 +158,18 @@ def test_b28_too_large_for_the_topic_fails_that_call_and_no_other() -> None:
     assert getattr(caller.error(call), "code", None) == "too_large"
 
 
+def test_b46_a_full_queue_asks_to_wait_and_fails_nobody() -> None:
+    caller = Caller(kafka={"bootstrap.servers": "none", "queue.buffering.max.messages": 2})
+    caller.kafka.stalled = {("requests", partition) for partition in range(4)}
+    calls = [caller.board.begin(b"1", None) for _ in range(3)]
+    assert [caller.board.send(call) for call in calls] == [True, True, False]
+    caller.kafka.stalled = set()
+    caller.turn()
+    assert caller.board.send(calls[2])
+    caller.turn()
+    assert [len(caller.requests(call)) for call in calls] == [1, 1, 1]
+
+
 def test_a_request_that_cannot_be_delivered_fails_its_caller_with_the_cause() -> None:
     caller = Caller()
     caller.kafka.refuse = lambda _: DENIED

@@ -1,6 +1,7 @@
 """What waits for a call in a thread: told once, taken back, and gone without a trace."""
 
 import gc
+import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, wait
@@ -46,6 +47,31 @@ def test_b37_call_returns_at_its_deadline(client: RequestReplyClient) -> None:
     with pytest.raises(CallExpired):
         client.call(1, deadline_s=0.05)
     assert client.counts().pending == 0
+
+
+def test_b37_call_returns_at_its_deadline_whatever_the_reader_does(
+    client: RequestReplyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, go_on = threading.Event(), threading.Event()
+
+    def hang(*_: Any) -> list[Any]:
+        reads.set()
+        go_on.wait(20)
+        return []
+
+    monkeypatch.setattr(ReplyReader, "read", hang)
+    assert reads.wait(20)
+    with pytest.raises(CallExpired):
+        client.call(1, deadline_s=0.05)
+    go_on.set()
+
+
+def test_b46_a_queue_that_stays_full_ends_at_the_deadline(kafka: FakeKafka, client: RequestReplyClient) -> None:
+    kafka.producers[0]._max_messages = 1
+    kafka.stalled = {("requests", 0), ("requests", 1)}
+    futures = [client.submit(number, deadline_s=0.1) for number in range(2)]
+    assert [type(future.exception(20)) for future in futures] == [CallExpired, CallExpired]
+    kafka.stalled = set()
 
 
 def test_b38_what_is_cancelled_is_done_for_whoever_waits(client: RequestReplyClient, kafka: FakeKafka) -> None:
