@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from pelton.deadline import Deadline
 from pelton.errors import ClientClosed, PeltonError
 from pelton.producers.call_book import Settled
 from pelton.producers.call_counts import CallCounts
-from pelton.producers.call_options import CallOptions
+from pelton.producers.call_options import CallDetails, CallOptions, OptionsOfCalls
 from pelton.producers.request_body import as_bytes, encode_request
 from pelton.producers.switchboard import Switchboard
 from pelton.producers.threaded_client import DRAIN_S
@@ -34,7 +34,7 @@ class AsyncRequestReplyClient:
     SettingsError for options that cannot work.
     """
 
-    def __init__(self, *, start_s: float = 10.0, **options: Any) -> None:
+    def __init__(self, *, start_s: float = 10.0, **options: Unpack[OptionsOfCalls]) -> None:
         self._start_s = start_s
         self._board = Switchboard(CallOptions(**options), self._deliver)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -61,7 +61,7 @@ class AsyncRequestReplyClient:
     ) -> None:
         await self.close(DRAIN_S if error is None else 0.0)
 
-    async def call(self, inputs: Any, **details: Any) -> Any:
+    async def call(self, inputs: Any, **details: Unpack[CallDetails]) -> Any:
         """Return the score of one event, or a list of scores for a list; takes what `submit` takes.
 
         Raises CallError (InvalidRequest, Overloaded, CallExpired, …) or KafkaFailure, at the deadline at the latest.
@@ -100,13 +100,15 @@ class AsyncRequestReplyClient:
 
     @overload
     async def call_many(
-        self, inputs: Iterable[Any], *, return_errors: Literal[False] = False, **details: Any
+        self, inputs: Iterable[Any], *, return_errors: Literal[False] = False, **details: Unpack[CallDetails]
     ) -> list[Any]: ...
     @overload
     async def call_many(
-        self, inputs: Iterable[Any], *, return_errors: bool, **details: Any
+        self, inputs: Iterable[Any], *, return_errors: bool, **details: Unpack[CallDetails]
     ) -> list[Any | PeltonError]: ...
-    async def call_many(self, inputs: Iterable[Any], *, return_errors: bool = False, **details: Any) -> list[Any]:
+    async def call_many(
+        self, inputs: Iterable[Any], *, return_errors: bool = False, **details: Unpack[CallDetails]
+    ) -> list[Any]:
         """Return the score of each event, in order, with up to `most_pending` calls on their way at once.
 
         `details` are those of `submit`, for each call. With `return_errors` an error takes the place of the score.
@@ -132,7 +134,7 @@ class AsyncRequestReplyClient:
         """Return what became of the calls so far."""
         return self._board.counts()
 
-    async def _try_submit(self, event: Any, details: dict[str, Any]) -> Answer:
+    async def _try_submit(self, event: Any, details: CallDetails) -> Answer:
         try:
             return await self.submit(event, **details)
         except PeltonError as error:

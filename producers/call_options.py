@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from pelton.errors import SettingsError
 from pelton.schemas.settings_types import TOPIC_NAME
@@ -56,6 +56,31 @@ class CallOptions:
         _check((self.reply_partition or 0) >= 0, f"reply_partition: must be 0 or more, not {self.reply_partition}")
         _check(self.most_pending >= 1, f"most_pending: must be 1 or more, not {self.most_pending}")
         object.__setattr__(self, "properties", connection(self.kafka))
+
+
+class OptionsOfCalls(TypedDict, total=False):
+    """The same as keyword arguments."""
+
+    kafka: Required[str | Mapping[str, Any]]
+    requests: Required[str]
+    replies: Required[str]
+    deadline_s: float
+    repeats: int
+    backoff_s: float
+    silence_s: float | None
+    hedge: bool
+    reply_partition: int | None
+    most_pending: int
+
+
+class CallDetails(TypedDict, total=False):
+    """What one call can be told; see `RequestReplyClient.submit`."""
+
+    model: str | None
+    params: Mapping[str, Any] | None
+    key: str | bytes | None
+    deadline_s: float | None
+    traceparent: str | bytes | None
 
 
 def connection(kafka: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class FollowUp:
         self._book.fail(call, CallExpired(f"no answer within {call.until_s - call.began_s:g} s{also}"))
 
     def _failed(self, call: Call, error: PeltonError) -> None:
+        if error.retriable and call.step is Step.REPEAT:
+            return  # a second answer to the same trouble: its repeat is planned
         again_s = self._repeats.after_failure(call, error, self._clock())
         if again_s is None:
             self._book.fail(call, error)

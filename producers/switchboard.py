@@ -92,7 +92,7 @@ class Switchboard:
         head = RequestHead(call_id, self.options.replies, self._reader.partition, ends_ms, traceparent=traceparent)
         call = Call(call_id, value, key or call_id, head.headers(), now_s, now_s + deadline_s, waiter)
         if self.options.hedge and key is None:
-            call.partition = call_id[-1] % self._sender.n_partitions[self.options.requests]
+            call.partition = int.from_bytes(call_id[-4:]) % self._sender.n_partitions[self.options.requests]
         self._repeats.budget.earn()
         self._book.open(call, *self._repeats.after_sending(call, now_s))
         if self._refusal is not None and self._book.drop(call):

@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
 from pelton.producers.call_book import Settled
 from pelton.producers.call_counts import CallCounts
-from pelton.producers.call_options import CallOptions
+from pelton.producers.call_options import CallDetails, CallOptions, OptionsOfCalls
 from pelton.producers.pending_calls import Call
 from pelton.producers.request_body import as_bytes, encode_request
 from pelton.producers.switchboard import Switchboard
@@ -48,7 +48,7 @@ class RequestReplyClient:
     Raises SettingsError for options that cannot work.
     """
 
-    def __init__(self, *, start_s: float = 10.0, **options: Any) -> None:
+    def __init__(self, *, start_s: float = 10.0, **options: Unpack[OptionsOfCalls]) -> None:
         self._start_s = start_s
         self._board = Switchboard(CallOptions(**options), _deliver)
 
@@ -74,7 +74,7 @@ class RequestReplyClient:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close(DRAIN_S if error is None else 0.0)
 
-    def call(self, inputs: Any, **details: Any) -> Any:
+    def call(self, inputs: Any, **details: Unpack[CallDetails]) -> Any:
         """Return the score of one event, or a list of scores for a list; takes what `submit` takes.
 
         Raises CallError (InvalidRequest, Overloaded, CallExpired, …) or KafkaFailure, at the deadline at the latest.
@@ -119,11 +119,15 @@ class RequestReplyClient:
 
     @overload
     def call_many(
-        self, inputs: Iterable[Any], *, return_errors: Literal[False] = False, **details: Any
+        self, inputs: Iterable[Any], *, return_errors: Literal[False] = False, **details: Unpack[CallDetails]
     ) -> list[Any]: ...
     @overload
-    def call_many(self, inputs: Iterable[Any], *, return_errors: bool, **details: Any) -> list[Any | PeltonError]: ...
-    def call_many(self, inputs: Iterable[Any], *, return_errors: bool = False, **details: Any) -> list[Any]:
+    def call_many(
+        self, inputs: Iterable[Any], *, return_errors: bool, **details: Unpack[CallDetails]
+    ) -> list[Any | PeltonError]: ...
+    def call_many(
+        self, inputs: Iterable[Any], *, return_errors: bool = False, **details: Unpack[CallDetails]
+    ) -> list[Any]:
         """Return the score of each event, in order, with up to `most_pending` calls on their way at once.
 
         `inputs` may be a generator; `details` are those of `submit`, for each call. With `return_errors` an error takes
@@ -152,7 +156,7 @@ class RequestReplyClient:
         """Return what became of the calls so far."""
         return self._board.counts()
 
-    def _try_submit(self, event: Any, details: dict[str, Any]) -> CallFuture | PeltonError:
+    def _try_submit(self, event: Any, details: CallDetails) -> CallFuture | PeltonError:
         try:
             return self.submit(event, **details)
         except PeltonError as error:

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,33 @@ def test_b28_too_large_for_the_topic_fails_that_call_and_no_other(
     assert (two, four) == (2, 4)
     assert (type(large), large.code) == (InvalidRequest, "too_large")
     assert len(outside.read(requests)) == 2
+
+
+def test_b38_two_hundred_calls_in_a_hurry_leave_fifty_others_alone(client: Client) -> None:
+    caller = client()
+    hasty = [caller.submit({"x": 1, "drop": True}, deadline_s=0.01) for _ in range(200)]
+    assert {type(future.exception(20)) for future in hasty} == {CallExpired}
+    assert caller.call_many(range(50)) == list(range(0, 100, 2))
+    assert caller.counts().pending == 0
+
+
+def test_a_slow_call_is_hedged_in_another_partition(client: Client) -> None:
+    caller = client(repeats=0, hedge=True)
+    caller.call_many(range(100))
+    before = caller.counts().hedged
+    assert caller.call({"x": 4, "drop": True, "times": 1}) == 8
+    assert caller.counts().hedged == before + 1
+    places = [places for places in caller.call({"seen": True})["at"].values() if len(places) == 2]
+    assert places
+    assert all(len(set(each)) == 2 for each in places)
+
+
+def test_one_client_serves_many_threads(client: Client) -> None:
+    caller = client()
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(caller.call, range(1000)))
+    assert answers == list(range(0, 2000, 2))
+    assert (caller.counts().answered, caller.counts().pending) == (1000, 0)
 
 
 def test_a_topic_that_is_missing_is_named(client: Client) -> None:

@@ -31,6 +31,18 @@ def test_b44_what_can_pass_is_asked_again_under_the_same_id(code: Code) -> None:
         assert call.id in caller.ended
 
 
+def test_two_answers_of_one_trouble_are_one_trouble() -> None:
+    caller = Caller(backoff_s=0.1)
+    call = caller.call()
+    for _ in range(5):
+        caller.refuse(call, "overloaded")
+    caller.pass_time(0.2)
+    assert len(caller.requests(call)) == 2
+    assert call.repeats == 1
+    caller.refuse(call, "invalid")
+    assert call.id in caller.ended
+
+
 def test_three_repeats_at_most_then_the_error_itself() -> None:
     caller = Caller(**NO_PAUSE)
     call = caller.call()

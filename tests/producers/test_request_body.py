@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pelton.errors import InvalidRequest, SettingsError
-from pelton.producers.call_options import CallOptions
+from pelton.producers.call_options import CallOptions, OptionsOfCalls
 from pelton.producers.request_body import encode_request
 from pelton.schemas.request import Request
 
@@ -62,6 +62,11 @@ def test_b02_what_json_cannot_hold_is_refused_before_it_is_sent(bad: Any) -> Non
     with pytest.raises(InvalidRequest) as refused:
         encode_request(bad)
     assert (refused.value.code, refused.value.retriable) == ("malformed", False)
+
+
+def test_options_are_the_same_as_keyword_arguments() -> None:
+    named = {field.name for field in dataclasses.fields(CallOptions) if field.init}
+    assert named == set(OptionsOfCalls.__annotations__)
 
 
 RIGHT: dict[str, Any] = {"kafka": "h:1", "requests": "a", "replies": "b"}
