@@ -1,5 +1,6 @@
 """Where partitions begin that a group has no offset of, if it reads only what is new: that has to be remembered."""
 
+import math
 from typing import Any
 
 import structlog
@@ -44,7 +45,7 @@ class Beginning:
                 self._n_old = self._ledger.counts(self._topics, ANSWER_S)
             known = self._ledger.offsets(partitions, ANSWER_S)
             fresh = [at for at in partitions if at not in known]
-            new = {at: 0 for at in fresh if at[1] >= self._n_old[at[0]]}
+            new = {at: 0 for at in fresh if at[1] >= self._n_old.get(at[0], math.inf)}
             ends = self._ledger.ends([at for at in fresh if at not in new], ANSWER_S)
             if fresh:
                 self._ledger.commit(ends | new, {}, wait=True)

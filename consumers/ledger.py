@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from pelton.consumers.assignment import Partition
 from pelton.kafka_errors import failure
@@ -64,12 +64,14 @@ class Ledger:
     def counts(self, topics: Iterable[str], timeout_s: float) -> dict[str, int]:
         """Return how many partitions each topic has, 0 where there is no such topic; asks the broker.
 
-        Raises KafkaFailure when the broker refuses or does not answer in time.
+        A topic of which the broker tells nothing is left out. Raises KafkaFailure when no broker answers in time.
         """
         try:
-            return {name: len(self.consumer.list_topics(name, timeout_s).topics[name].partitions) for name in topics}
+            found = [self.consumer.list_topics(name, timeout_s).topics[name] for name in topics]
         except KafkaException as error:
             raise failure(error) from error
+        told = [each for each in found if each.error is None or each.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART]
+        return {each.topic: len(each.partitions) for each in told}
 
     def _committed(self, partitions: Iterable[Partition], timeout_s: float) -> list[TopicPartition]:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]

@@ -77,3 +77,30 @@ def test_b50_a_partition_that_is_added_begins_at_its_first_record(manual_kafka: 
     fill(manual_kafka, 1, 2)
     assert one.poll() == [(added, [0, 1])]
     assert manual_kafka.commits == [{("in", 0): 3}, {("in", 1): 2, ("in", added): 0}]
+
+
+def test_b50_a_topic_that_is_made_later_begins_at_its_first_record(manual_kafka: FakeKafka, member: MAKE) -> None:
+    one = member(manual_kafka, ("in", "later"), **LATEST)
+    one.consumer.give(("in", 0))
+    assert one.poll() == []
+    manual_kafka.topics["later"] = [[]]
+    manual_kafka.write("later", b"{}", partition=0)
+    one.consumer.give(("later", 0))
+    assert one.poll() == [(0, [0])]
+
+
+def test_b50_a_topic_that_could_not_be_seen_at_first_is_not_taken_for_a_new_one(
+    manual_kafka: FakeKafka, member: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(topic: str, timeout: float) -> Any:
+        assert timeout > 0
+        found = manual_kafka.describe(topic)
+        found.topics[topic].partitions = {}
+        found.topics[topic].error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not authorized")
+        return found
+
+    fill(manual_kafka, 0, 3)
+    one = begin(manual_kafka, member, 0, **LATEST)
+    monkeypatch.setattr(one.consumer, "list_topics", forbidden)
+    assert one.poll() == []
+    assert manual_kafka.commits == [{("in", 0): 3}]
