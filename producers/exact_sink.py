@@ -18,6 +18,7 @@ from pelton.producers.membership import Membership
 from pelton.producers.outputs import Outputs
 from pelton.producers.sender import Sender
 from pelton.producers.tickets import Settled, Ticket, in_pieces
+from pelton.producers.tries import Tries
 from pelton.producers.unit_of_work import UnitOfWork
 from pelton.producers.window import SLICE_S, Window, WindowLimits
 from pelton.schemas.records import Records
@@ -48,14 +49,13 @@ class ExactSink:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
         ended: Callable[[str], None] = lambda _: None,
     ) -> None:
-        topic = outputs.rules.topic
+        topic, self.tries = outputs.rules.topic, Tries(ended)
         self._topics = (topic, dead_letters.topic)
         self._channel = Channel(config, Manner.TRANSACTED, make_producer, ErrorLog("producer").warn)
         self._sender = Sender(self._channel, outputs, dead_letters, self._on_report)
         self._timeout_s = int(config["transaction.timeout.ms"]) / 1000
-        self._work = UnitOfWork(
-            self._channel, self._sender, membership, topic=topic, timeout_s=self._timeout_s, ended=ended
-        )
+        work = (self._channel, self._sender, membership)
+        self._work = UnitOfWork(*work, topic=topic, timeout_s=self._timeout_s, tries=self.tries)
         self._lock = threading.RLock()
         self._room = threading.Condition()
         self._window = Window(limits, self._wait_for_room)

@@ -18,6 +18,7 @@ from pelton.producers.faults import culprit, refusal
 from pelton.producers.outputs import Outputs
 from pelton.producers.sender import Sender
 from pelton.producers.tickets import Settled, Ticket, in_pieces
+from pelton.producers.tries import Tries
 from pelton.producers.window import SLICE_S, Window, WindowLimits
 from pelton.schemas.records import Records
 
@@ -53,6 +54,7 @@ class Sink:
         self._settled: deque[Settled] = deque()
         self._waiting: dict[Ticket, float] = {}
         self._window = Window(limits, self._serve)
+        self.tries = Tries()
         self._doubt: KafkaError | None = None
         self._failure: PeltonError | None = None
         self._errors = ErrorLog("producer")
@@ -135,6 +137,7 @@ class Sink:
     def _send_again(self, doubt: KafkaError) -> None:
         log.warning("deliveries_doubted", reason=doubt.str(), error=doubt.name(), blocks=len(self._waiting))
         self._doubt = None
+        self.tries.failed(doubt.str())
         for ticket in self._waiting:
             ticket.restart()
         self._channel.open(Manner.SINGLY)
@@ -150,6 +153,8 @@ class Sink:
         if not ticket.awaited and self._waiting.pop(ticket, None) is not None:
             self._window.leave(ticket.n_outputs, ticket.carried_bytes)
             self._settled.append(Settled(ticket.records, ticket.refused, ticket.tombstones))
+            if not self._waiting:
+                self.tries.succeeded()
 
     def _on_report(self, ticket: Ticket, attempt: int, error: KafkaError | None, message: Any) -> None:
         """Take one delivery report; the callback of scores and of dead letters."""

@@ -1,7 +1,7 @@
 """The blocks of one transaction: sent, committed with their offsets, or taken back and sent again."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ from pelton.producers.membership import Membership
 from pelton.producers.sender import Sender
 from pelton.producers.tickets import Ticket
 from pelton.producers.transaction import Transaction, TransactionState
+from pelton.producers.tries import Tries
 from pelton.verdicts import OF_THE_PRODUCER
 
 log = structlog.get_logger(__name__)
@@ -37,17 +38,16 @@ class UnitOfWork:
         *,
         topic: str,
         timeout_s: float,
-        ended: Callable[[str], None],
+        tries: Tries,
     ) -> None:
         self._channel, self._sender, self._membership = channel, sender, membership
-        self._topic, self._timeout_s, self._ended = topic, timeout_s, ended
+        self._topic, self._timeout_s, self._tries = topic, timeout_s, tries
         self._transaction = Transaction(channel.producer, timeout_s)
         self._tickets: deque[Ticket] = deque()
         self._n_sent = self._named = self._n_refusals = 0
         self._spoilt: KafkaError | None = None
         self._refused: Any = None
-        self._in_doubt: list[Ticket] = []
-        self._done: list[Ticket] = []
+        self._in_doubt, self._done = list[Ticket](), list[Ticket]()
 
     def __iter__(self) -> Iterator[Ticket]:
         return iter(tuple(self._tickets))
@@ -76,12 +76,13 @@ class UnitOfWork:
             if self._transaction.state in _NOT_TO_WAIT or (self._n_sent and self._used is not None):
                 self._commit(deadline)
         except BrokerUnavailable as error:
-            log.debug("commit_waits", reason=str(error))
+            self._tries.failed(str(error))
         except TransactionAborted as error:
             self._retreat(error)
         except ProducerLost as error:
+            self._tries.failed(str(error))
             log.warning("producer_replaced", reason=str(error))
-            self._ended("lost")
+            self._tries.ended("lost")
             if not error.of_the_client:
                 self._count_refusal(error)
             self._replace(Manner.TRANSACTED)
@@ -92,7 +93,7 @@ class UnitOfWork:
         """Take back what is open; see `Transaction.abort`."""
         if self._transaction.state in (TransactionState.OPEN, TransactionState.FAILED):
             self._transaction.abort(deadline)
-            self._ended("aborted")
+            self._tries.ended("aborted")
 
     @property
     def waits_for_group(self) -> bool:
@@ -133,9 +134,10 @@ class UnitOfWork:
         self._transaction.begin()
         positions = self._membership.positions({ticket.origin: ticket.next_offset for ticket in sent})
         self._transaction.commit(positions, self._used, deadline)
-        self._ended("committed")
+        self._tries.ended("committed")
         self._n_refusals = self._named = 0
-        self._finish(sent)
+        self._done += sent
+        self._leave(sent)
         if self._channel.manner is Manner.SINGLY and not self._tickets:
             self._replace(Manner.TRANSACTED)
         self._send_rest()
@@ -143,6 +145,7 @@ class UnitOfWork:
     def _retreat(self, refused: TransactionAborted) -> None:
         """Take everything back after a refusal, and choose how it is sent again."""
         cause, code = self._spoilt and failure(self._spoilt), self._spoilt and self._spoilt.code()
+        self._tries.failed(str(cause or refused))
         log.warning("transaction_aborted", reason=str(refused), cause=cause and str(cause), named=self._named)
         self._take_back()
         if refused.of_the_group:
@@ -164,11 +167,8 @@ class UnitOfWork:
         happened = [ticket for ticket in self._in_doubt if ticket.next_offset <= offsets.get(ticket.origin, 0)]
         log.info("commit_resolved", happened=bool(happened))
         self._in_doubt = []
-        self._finish(happened)
-
-    def _finish(self, tickets: list[Ticket]) -> None:
-        self._done += tickets
-        self._leave(tickets)
+        self._done += happened
+        self._leave(happened)
 
     def _send_rest(self) -> None:
         if self._transaction.state not in (TransactionState.IDLE, TransactionState.OPEN) or self.waits_for_group:

@@ -117,6 +117,10 @@ class Metrics(_Table):
         Counter,
         Row("pelton_transactions_total", "Transactions committed, aborted or lost with their producer.", ("end",)),
     ]
+    sink_retries: Annotated[
+        Counter,
+        Row("pelton_sink_retries_total", "Tries to commit, or to deliver what was doubted, that failed."),
+    ]
     answers: Annotated[Counter, Row("pelton_answers_total", "Requests answered, by code.", ("code",))]
     replies: Annotated[
         Counter,

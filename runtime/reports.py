@@ -45,7 +45,10 @@ class PartitionStatus(msgspec.Struct, frozen=True):
 
 
 class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
-    """What `/status` shows of a worker; the counts are totals since its process began."""
+    """What `/status` shows of a worker; the counts are totals since its process began.
+
+    `sink_attempts` are the tries to write that failed in a row, over `sink_failing_s` seconds; 0 while scores leave.
+    """
 
     model: str = ""
     version: str = ""
@@ -55,6 +58,9 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     scored: int = 0
     dead_letters: int = 0
     in_flight: int = 0
+    sink_attempts: int = 0
+    sink_failing_s: float = 0.0
+    sink_reason: str = ""
     partitions: list[PartitionStatus] = []
 
 

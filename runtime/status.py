@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from pelton.health import CRASH_LOOP
 from pelton.keeper import Keeper
 
 
@@ -19,11 +20,19 @@ def describe_worker(keeper: Keeper) -> dict[str, Any]:
         "since": _wall_clock(view.since_s, now_s),
         "pid": keeper.pid,
         "restarts": keeper.restarts,
+        "deaths_in_a_row": view.deaths,
+        "crash_loop": view.deaths >= CRASH_LOOP,
         "model": {"name": status.model, "version": status.version, "device": status.device},
         "startup_s": status.startup_s,
         "totals": {name: getattr(status, name) for name in ("records", "scored", "dead_letters")},
         "per_s": keeper.rates.per_s(),
         "in_flight": status.in_flight,
+        "sink": {
+            "state": "failing" if status.sink_attempts or status.sink_failing_s or status.sink_reason else "ok",
+            "reason": status.sink_reason,
+            "attempts": status.sink_attempts,
+            "failing_s": status.sink_failing_s,
+        },
         "ages_s": {
             "poll": _age_s(view.poll_beat_s, now_s),
             "batch": _age_s(view.batch_started_s, now_s),

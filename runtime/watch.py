@@ -37,6 +37,7 @@ class Watch:
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
         self._draining = False
+        self._retries, self._late_s = 0, 0.0
 
     def drain(self) -> None:
         """Say that the worker takes nothing more; no other state is told from now on."""
@@ -67,6 +68,9 @@ class Watch:
             scored=loop.totals.scored,
             dead_letters=loop.totals.dead_letters,
             in_flight=loop.sink.in_flight,
+            sink_attempts=loop.sink.tries.attempts,
+            sink_failing_s=round(max(self._late_s, loop.sink.tries.failing_s()), 3),
+            sink_reason=self._unreachable or loop.sink.tries.reason,
             # A worker that ends does not wait for the broker's answer.
             partitions=[
                 status for view in self._views for status in view.look(ask=not (self._unreachable or self._draining))
@@ -79,12 +83,16 @@ class Watch:
         loop.metrics.queue_records.set(loop.batcher.n_records)
         loop.metrics.queue_bytes.set(loop.batcher.n_bytes)
         loop.metrics.in_flight.set(loop.sink.in_flight)
+        retries, self._retries = loop.sink.tries.total - self._retries, loop.sink.tries.total
+        loop.metrics.sink_retries.inc(retries)
         if self._desk is not None:
             loop.metrics.request_queue.set(self._desk.batcher.n_records)
         return loop.metrics.exposition()
 
     def _judge(self) -> None:
-        stuck = self._loop.sink.waiting_s() > self._sink_failing_s
+        waiting_s = self._loop.sink.waiting_s()
+        stuck = waiting_s > self._sink_failing_s
+        self._late_s = waiting_s if stuck else 0.0  # without a broker nobody refuses anything: it only waits
         waiting = f"a delivery has been waiting for {self._sink_failing_s:g} s and more"
         if stuck and self._reporter.current is WorkerState.READY:
             self._tell(WorkerState.BLOCKED, waiting)  # at once; to ask the broker why may take its time

@@ -192,6 +192,31 @@ def test_deliveries_that_wait_too_long_block_at_once_and_why_is_asked_next(
     assert one.told[-1] == ("ready", "")
 
 
+def test_the_status_tells_of_tries_that_fail_and_the_metrics_count_them(look: MAKE) -> None:
+    one = look()
+    one.walk.walk()
+    tries = one.walk.loop.sink.tries
+    for reason in ("the first", "the second"):
+        tries.failed(reason)
+    told = one.watch.status()
+    assert (told.sink_attempts, told.sink_reason) == (2, "the second")
+    assert told.sink_failing_s >= 0
+    assert "pelton_sink_retries_total 2.0" in one.watch.metrics()
+    tries.failed("the third")
+    tries.succeeded()
+    told = one.watch.status()
+    assert (told.sink_attempts, told.sink_failing_s, told.sink_reason) == (0, 0.0, "")
+    assert "pelton_sink_retries_total 3.0" in one.watch.metrics()
+
+
+def test_a_delivery_that_only_waits_is_told_as_failing_for_as_long(look: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = look()
+    one.walk.walk()
+    for waits_s, failing_s in ((9.5, 0.0), (11.0, 11.0)):
+        monkeypatch.setattr(one.walk.loop.sink, "waiting_s", lambda waits_s=waits_s: waits_s)
+        assert one.watch.status().sink_failing_s == failing_s
+
+
 def test_b10_after_draining_no_other_state_is_told(look: MAKE) -> None:
     one = look()
     one.walk.walk()
