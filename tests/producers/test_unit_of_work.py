@@ -45,7 +45,9 @@ def test_b21_an_aborted_transaction_is_sent_again_as_it_was(exact: MAKE, records
     road.fail("send_offsets_to_transaction", ABORTABLE)
     assert road.commit() == []
     assert (road.scores, road.dead, road.committed, road.sink.in_flight) == ([], [], {}, 3)
-    assert road.commit() == [[0, 1], [2]]
+    assert road.sink.commit(Deadline.after(5))
+    settled = road.sink.settled()
+    assert [(block.records.offsets, block.refused) for block in settled] == [([0, 1], {Code.INVALID: 1}), ([2], {})]
     assert (road.scores, road.dead, road.committed) == ([(0, 0.25), (2, 0.75)], [(1, "invalid")], {0: 3})
     assert (n_written(road), n_written(road, "dead")) == (4, 2), "the first sending lies there, aborted"
 
@@ -85,6 +87,15 @@ def test_b07_b20_blocks_of_partitions_that_left_are_dropped_and_the_others_sent_
     assert road.commit() == [[5, 6], [5, 6]]
     assert (road.committed, road.sink.in_flight) == ({0: 7, 2: 7}, 0)
     assert sorted(json.loads(m.value())["source"]["partition"] for m in road.kafka.read("scores")) == [0, 0, 2, 2]
+
+
+def test_b07_reports_of_what_was_taken_back_spoil_nothing_that_is_sent_again(exact: MAKE, records: MAKE) -> None:
+    road = exact()
+    for partition in (0, 1):
+        road.sink.write(records([5], partition=partition), [0.5])
+    road.left = {1}
+    assert road.commit() == [[5]]
+    assert (road.committed, road.ended, len(road.kafka.producers)) == ({0: 6}, ["aborted", "committed"], 1)
 
 
 def test_b07_when_all_has_left_the_transaction_is_aborted_and_nothing_waits(exact: MAKE, records: MAKE) -> None:

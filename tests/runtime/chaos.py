@@ -5,6 +5,7 @@ Nothing here looks at what the worker believes: what must hold is read off the t
 
 import json
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,6 +180,8 @@ class World:
         self.saboteur.meanwhile = self._meanwhile
         self.kafka = ChaosKafka(self.saboteur)
         self.expected: dict[Place, float | str] = {}
+        self.late_s = 0.0
+        self.kafka.coordinator.clock = lambda: time.monotonic() + self.late_s
         self._road = road
         self._poison_starts = self.rng.choice((3, 50))
         self._ids = iter(f"id-{n}" for n in range(10**6))
@@ -222,6 +225,7 @@ class World:
             (4, lambda: self.walk.loop.turn(0)),
             (2, self._rebalance),
             (3, lambda: self.kafka.groups.move("g")),
+            (1, self._grow_old),
             (1, self._freeze),
             (1, self._drain),
             (2, self._thaw),
@@ -277,6 +281,10 @@ class World:
         """What others do while one step takes long."""
         for _ in range(self.rng.randrange(1, 4)):
             self.rng.choice((self._commit, self._write, self._rebalance, lambda: self.kafka.groups.move("g")))()
+
+    def _grow_old(self) -> None:
+        """Let what is open outlive its time: the coordinator aborts it."""
+        self.late_s += 11.0
 
     def _freeze(self) -> None:
         """Stop the worker in the middle: the group gives it up, and another one takes over."""

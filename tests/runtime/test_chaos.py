@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from pelton.producers import transaction
 from .chaos import STEPS, World
 
 ALL = os.environ.get("PELTON_CHAOS") == "1"
-SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(6, 400))]
+# Among them those that see a doubt left unresolved, blocks of lost partitions kept, and a member asked for too late.
+QUICK = (8, 10, 13, 16, 29, 38)
+SEEDS = [*QUICK, *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(400) if seed not in QUICK)]
 N_STEPS = 200 if ALL else 80
 MAKE = Callable[..., Any]
 
@@ -35,7 +38,10 @@ def world(road: MAKE, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
 
     def make(seed: int, *, exactly_once: bool) -> World:
-        return World(lambda kafka_of, **options: road(beside=kafka_of, **options), seed, exactly_once=exactly_once)
+        made = World(lambda kafka_of, **options: road(beside=kafka_of, **options), seed, exactly_once=exactly_once)
+        late = SimpleNamespace(monotonic=made.kafka.coordinator.clock)
+        monkeypatch.setattr(transaction, "time", late)
+        return made
 
     return make
 
@@ -57,6 +63,7 @@ def test_b04_b20_b21_every_record_has_its_outcome_whatever_goes_wrong(
     assert made.expected
 
 
+@pytest.mark.chaos
 def test_the_saboteur_has_been_at_every_step(world: Callable[..., World]) -> None:
     """Without this, a step that is reached no more would leave its faults out, and nobody would notice."""
     never = set(STEPS)
