@@ -7,8 +7,9 @@ from pelton.schemas.settings import Settings
 
 IN_FLIGHT_BATCHES = 16
 
-# Lost connections reach us as errors and are logged once for each change; the client would repeat them for ever.
-_REPEATED = ("FAIL ", "ERROR ", "CONFWARN ")
+# Lost connections and a client's own end reach us as errors and are logged once for each change; what the client says
+# of them would be repeated for ever.
+_REPEATED = ("FAIL ", "ERROR ", "CONFWARN ", "FATAL ")
 
 librdkafka_log = logging.getLogger("pelton.librdkafka")
 librdkafka_log.addFilter(lambda record: not record.getMessage().startswith(_REPEATED))

@@ -1,5 +1,8 @@
 """Members with a name of their own: gone for a moment, and the same name twice, in both protocols."""
 
+import os
+import signal
+
 from .conftest import Serve
 from .outside import Outside
 from .served import Served
@@ -41,10 +44,15 @@ def test_b60_new_protocol_lets_the_second_of_a_name_wait_for_the_first(
     traffic = Traffic(outside, first, 2)
     second = twin(serve, first)
     with traffic.flowing():
-        taken = "instance ID is still used by another member"
-        second.eventually(lambda: taken in " ".join(second.health("ready")[1]))
-        assert second.worker()["state"] == "joining"
-        assert first.stop() == 0
+        waits_for_its_name(second)
+        frozen = first.kill_worker(signal.SIGSTOP)
         second.until_ready()
+        os.kill(frozen, signal.SIGCONT)
+        waits_for_its_name(first)
     traffic.check(second)
-    assert (second.worker()["restarts"], second.worker()["reason"]) == (0, "")
+    assert [served.worker()["restarts"] for served in (first, second)] == [0, 0]
+
+
+def waits_for_its_name(served: Served) -> None:
+    """Wait until it is not ready, because another process has its name."""
+    served.eventually(lambda: "instance ID is still used by another member" in " ".join(served.health("ready")[1]))

@@ -96,6 +96,7 @@ def test_b46_no_more_is_on_its_way_than_the_producers_queue_holds(
         ("FAIL [rdkafka#consumer-1] Connect to ipv4#127.0.0.1:1 failed", False),
         ("ERROR [rdkafka#consumer-1] 1/1 brokers are down", False),
         ("CONFWARN [rdkafka#producer-2] Configuration property fetch.min.bytes is a consumer property", False),
+        ("FATAL [rdkafka#consumer-9] [thrd:main]: Fatal error: Broker: The instance ID is still used", False),
         ("MAXPOLL [rdkafka#consumer-1] Application maximum poll interval exceeded", True),
     ],
 )
