@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pelton import cli_demo, cli_produce, cli_scores, cli_serve
+from pelton import cli_demo, cli_produce, cli_request, cli_scores, cli_serve
 from pelton.errors import PackageError, PeltonError, SettingsError
 
 EXTRAS = {
@@ -69,6 +69,7 @@ def _options(
 app.command("serve")(cli_serve.serve)
 app.command("produce")(cli_produce.produce)
 app.command("scores")(cli_scores.scores)
+app.command("request")(cli_request.request)
 app.command("demo")(cli_demo.demo)
 app.add_typer(
     typer.Typer(

@@ -90,7 +90,8 @@ def topics(
 ) -> None:
     """Create topics and wait until they can be used; one that exists is left as it is.
 
-    Without names, the topics of the settings file: input, sink and dead letters.
+    Without names, the topics of the settings file: input, sink, dead letters, requests and replies. Of the reply
+    topics those that are named in full; a pattern names none.
     """
     from pelton.topics import create, describe  # noqa: PLC0415
 
@@ -116,8 +117,10 @@ def _of_settings(config: Path | None, n: int) -> dict[str, int]:
 
     if config is None:
         raise typer.BadParameter("name the topics as NAME:PARTITIONS, or give the --config that names them")
-    stream = load_settings(config, {}).stream
-    return dict.fromkeys((*stream.topics, stream.sink), n) | {stream.dead_letter: 1}
+    settings = load_settings(config, {})
+    stream, requests = settings.stream, settings.requests
+    asked = (*requests.topics, *requests.named_reply_topics) if requests else ()
+    return dict.fromkeys((*stream.topics, stream.sink, *asked), n) | {stream.dead_letter: 1}
 
 
 def _local_kafka(data_dir: Path, port: int | None = None, heap_mb: int = 512) -> "LocalKafka":

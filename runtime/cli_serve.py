@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from pelton.schemas.settings import Settings
 
 DEFAULT_CONFIG = Path("pelton.yaml")
 
@@ -86,8 +89,15 @@ def kafka_properties(config: Path | None, brokers: str | None) -> dict[str, Any]
 
     Nothing else of the settings need be there. Raises SettingsError for what is wrong in them.
     """
+    return dict(client_settings(config, brokers).kafka)
+
+
+def client_settings(config: Path | None, brokers: str | None) -> "Settings":
+    """Return the settings of the file and environment, with `brokers` on top; model and stream need not be there.
+
+    What is said of those two is not read. Raises SettingsError for what is wrong in the rest.
+    """
     from pelton.schemas.settings import load_settings  # noqa: PLC0415
 
     unused = {"model": "unused", "stream.topics": ["unused-in"], "stream.group": "unused", "stream.sink": "unused"}
-    flags = {**unused, "kafka": given({"bootstrap.servers": brokers})}
-    return dict(load_settings(chosen(config), flags).kafka)
+    return load_settings(chosen(config), {**unused, "kafka": given({"bootstrap.servers": brokers})})

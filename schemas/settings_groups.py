@@ -1,11 +1,12 @@
 """The groups of settings: small value objects, each setting once, with its default and its sentence."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pelton.schemas.headers import TRACEPARENT, TRACESTATE
-from pelton.schemas.settings_types import Count, Name, Names, Seconds, Topic, Topics, no_boolean
+from pelton.schemas.settings_types import TOPIC_NAME, Count, Name, Names, Seconds, Topic, Topics, no_boolean
 
 
 class Group(BaseModel):
@@ -89,6 +90,11 @@ class Requests(Group):
         default=300, description="How long a caller's repeat of a request gets the same answer, uncomputed."
     )
     max_repeats: Count = Field(default=100_000, description="Most requests remembered for that.")
+
+    @property
+    def named_reply_topics(self) -> list[str]:
+        """The reply topics that are names, not patterns."""
+        return [name for name in self.reply_topics if re.fullmatch(TOPIC_NAME, name)]
 
 
 class Batch(Group):

@@ -120,6 +120,15 @@ def test_topics_of_the_settings_need_not_be_named_again(
     assert created == [(kafka, {"a": 6, "b": 6, "s": 6, "s-dead-letters": 1})]
 
 
+def test_topics_of_requests_and_replies_are_created_too(
+    created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path
+) -> None:
+    asking = "requests: {topics: [asked], group: r, reply_topics: [answered, 'private-*', 'any?']}"
+    (tmp_path / "pelton.yaml").write_text(SETTINGS + asking)
+    assert _pelton_kafka("topics", "--partitions", "2")[0] == 0
+    assert created[0][1] == {"a": 2, "b": 2, "s": 2, "s-dead-letters": 1, "asked": 2, "answered": 2}
+
+
 def test_topics_that_are_named_are_created_alone(
     created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ print(json.dumps([said.getvalue(), [name for name in {HEAVY} if name in sys.modu
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     said, heavy = json.loads(done.stdout)
     assert heavy == []
-    assert all(f" {name} " in said for name in ("serve", "produce", "scores", "demo", "kafka"))
+    assert all(f" {name} " in said for name in ("serve", "produce", "scores", "request", "demo", "kafka"))
     assert time.monotonic() - began_s < 5.0
 
 
@@ -124,7 +124,9 @@ def test_a_bug_is_not_dressed_up_as_a_missing_extra(monkeypatch: pytest.MonkeyPa
         cli.main()
 
 
-@pytest.mark.parametrize("command", ["produce a.csv --topic", "scores --topic"])
+@pytest.mark.parametrize(
+    "command", ["produce a.csv --topic", "scores --topic", "request --topic", "request --reply-topic"]
+)
 @pytest.mark.parametrize("name", ["", "two words"])
 def test_a_topic_that_kafka_cannot_have_is_a_usage_error(pelton: Invoke, command: str, name: str) -> None:
     code, _, err = pelton(*command.split(), name)
@@ -132,7 +134,9 @@ def test_a_topic_that_kafka_cannot_have_is_a_usage_error(pelton: Invoke, command
     assert f"{name!r} is not a name Kafka allows" in " ".join(err.split())
 
 
-@pytest.mark.parametrize("command", ["produce a.jsonl --topic t", "scores --topic t"])
+@pytest.mark.parametrize(
+    "command", ["produce a.jsonl --topic t", "scores --topic t", "request --topic t --reply-topic r --inputs 1"]
+)
 def test_no_broker_at_all_is_refused_at_once(
     pelton: Invoke, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
