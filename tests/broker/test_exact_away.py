@@ -47,9 +47,13 @@ def _killed_in_a_transaction(served: Served, kafka: LocalKafka, outside: Outside
     served.eventually(lambda: served.health("ready")[0] == 503)
     assert "scores cannot leave" in served.worker()["reason"] or "waiting" in served.worker()["reason"]
     assert served.health("live")[0] == 200
+    sink = served.eventually(lambda: (told := served.worker()["sink"])["attempts"] > 1 and told)
+    assert (sink["state"], bool(sink["reason"])) == ("failing", True)
     kafka.up()
     served.until_ready(within_s=BACK_S)
     traffic.check()
+    served.eventually(lambda: served.worker()["sink"] == {"state": "ok", "reason": "", "attempts": 0, "failing_s": 0})
+    assert served.metric("pelton_sink_retries_total") >= sink["attempts"]
 
 
 def _stopped_without_a_broker(served: Served, kafka: LocalKafka, traffic: Traffic, serve: Serve) -> Served:
