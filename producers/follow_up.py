@@ -54,8 +54,8 @@ class FollowUp:
 
     def expire(self, call: Call) -> None:
         """End a call that got no answer in time, if it still waits."""
-        last = self._sender.last_error
-        also = f"; Kafka's last word: {last.str()}" if last else ""
+        last = self._sender.last_word(call.began_s)
+        also = f"; Kafka's last word: {last}" if last else ""
         self._book.fail(call, CallExpired(f"no answer within {call.until_s - call.began_s:g} s{also}"))
 
     def _failed(self, call: Call, error: PeltonError) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, KafkaFailure, SettingsError
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError, TopicMissing
 from pelton.kafka_errors import FATAL, ErrorLog, failure
 from pelton.producers.request_sender import librdkafka_log
 from pelton.schemas.headers import CORRELATION_ID
@@ -18,6 +18,8 @@ _DEFAULTS: Mapping[str, Any] = {
     "socket.nagle.disable": True,
     "queued.max.messages.kbytes": 16 * 1024,
     "fetch.queue.backoff.ms": 20,
+    # Whoever waits is to hear soon that the topic is gone, not after half a minute.
+    "topic.metadata.propagation.max.ms": 5_000,
 }
 _PROMISED: Mapping[str, Any] = {
     # A group id must be there; without a subscription or a commit no group comes into being.
@@ -44,7 +46,8 @@ class ReplyReader:
     ) -> None:
         self._topic = topic
         self._errors = ErrorLog("caller's consumer")
-        config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._errors.warn}
+        # A batch of messages holds no errors, not even those of its partition: the client hands them to this callback.
+        config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._judge}
         self._consumer = make_consumer(config)
         self._failure: KafkaFailure | None = None
         self.partition = -1
@@ -95,7 +98,7 @@ class ReplyReader:
     def _judge(self, error: KafkaError) -> None:
         ours: KafkaFailure = failure(error)
         self.dead = self.dead or error.fatal() or error.code() == FATAL
-        if self.dead or not isinstance(ours, BrokerUnavailable):
+        if self.dead or isinstance(ours, (TopicMissing, AccessDenied)):
             self._failure = ours  # told by the next call: what came along with it is read first
         else:
             self._errors.warn(error)

@@ -2,6 +2,7 @@
 
 import logging
 import random
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -26,6 +27,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "linger.ms": 1,
     "partitioner": "murmur2_random",
     "socket.nagle.disable": True,
+    "topic.metadata.propagation.max.ms": 5_000,
     # Who waits hears at its own deadline; until the longest there can be, the broker may come back.
     "message.timeout.ms": 600_000,
 }
@@ -48,15 +50,18 @@ class RequestSender:
         topic: str,
         on_failed: OnFailed,
         on_broken: Callable[[KafkaFailure], None],
-        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+        make_producer: Callable[[dict[str, Any]], Producer],
+        clock: Callable[[], float],
     ) -> None:
-        self._topic, self._on_failed, self._on_broken = topic, on_failed, on_broken
+        self._topic, self._on_failed, self._on_broken, self._clock = topic, on_failed, on_broken, clock
         self._errors = ErrorLog("caller's producer")
-        self.last_error: KafkaError | None = None
+        self._last_error: KafkaError | None = None
+        self._last_error_s = 0.0
         self._config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note}
         self._make_producer = make_producer
         self._producer = make_producer(self._config)
         self._single: Producer | None = None
+        self._making_single = threading.Lock()
         self._until_served = SERVE_EVERY
         self.n_partitions: dict[str, int] = {}
 
@@ -91,6 +96,10 @@ class RequestSender:
         with suppress(PeltonError):
             for partition in {call.partition, call.partition if call.hedged_to is None else call.hedged_to}:
                 self._produce(self._producer, call.key, None, headers, partition, None)
+
+    def last_word(self, since_s: float) -> str:
+        """Return what Kafka has complained of since then, or nothing."""
+        return self._last_error.str() if self._last_error and self._last_error_s >= since_s else ""
 
     def serve(self, timeout_s: float = 0.0) -> None:
         """Serve delivery reports for up to `timeout_s` seconds."""
@@ -132,8 +141,9 @@ class RequestSender:
 
     def _send_alone(self, call: Call, partition: int) -> None:
         """Send a call as a request of its own: a broker refuses all that came along with one too large."""
-        if self._single is None:
-            self._single = self._make_producer({**self._config, "batch.num.messages": 1, "linger.ms": 0})
+        with self._making_single:
+            if self._single is None:
+                self._single = self._make_producer({**self._config, "batch.num.messages": 1, "linger.ms": 0})
         try:
             if not self._send_by(self._single, call, partition, partial(self._report_alone, call)):
                 self._on_failed(call, BrokerUnavailable("no room to send it again"))
@@ -145,7 +155,7 @@ class RequestSender:
             self._on_failed(call, refusal_of(error, len(call.value)))
 
     def _note(self, error: KafkaError) -> None:
-        self.last_error = error
+        self._last_error, self._last_error_s = error, self._clock()
         self._errors.warn(error)
         if error.fatal():
             self._on_broken(failure(error))

@@ -4,11 +4,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, TopicMissing
 from pelton.kafka_errors import ErrorLog, failure
 from pelton.producers.call_options import connection
 from pelton.producers.request_sender import librdkafka_log
@@ -18,6 +18,7 @@ AT_ONCE = 1000
 WAIT_S = 0.1
 REMEMBERED = 1_000_000
 
+_DEFAULTS: Mapping[str, Any] = {"topic.metadata.propagation.max.ms": 5_000}
 _PROMISED: Mapping[str, Any] = {
     # A group id must be there; without a subscription or a commit no group comes into being.
     "group.id": "pelton-reader",
@@ -77,7 +78,8 @@ class ScoreReader:
         """Scores left out because they were there before."""
         self.unreadable = 0
         """Records that hold no score."""
-        self._consumer = make_consumer({**connection(kafka), **_PROMISED, "error_cb": self._errors.warn})
+        self._failure: KafkaFailure | None = None
+        self._consumer = make_consumer({**_DEFAULTS, **connection(kafka), **_PROMISED, "error_cb": self._judge})
         try:
             self._left = self._assign(start, Deadline.after(timeout_s))
         except KafkaException as refused:
@@ -92,12 +94,11 @@ class ScoreReader:
         while self._follow or self._left:
             for message in self._consumer.consume(AT_ONCE, WAIT_S):
                 if error := message.error():
-                    ours = failure(error)
-                    if not isinstance(ours, BrokerUnavailable):
-                        raise ours
-                    self._errors.warn(error)
+                    self._judge(error)
                 elif read := self._read(message):
                     yield read
+            if self._failure is not None:
+                raise self._failure
             self._note_ends()
 
     def close(self) -> None:
@@ -127,6 +128,14 @@ class ScoreReader:
                 left[number] = high
         self._consumer.assign(places)
         return left
+
+    def _judge(self, error: KafkaError) -> None:
+        """Note what ends the reading; called with most errors by the client itself, while it is asked for records."""
+        ours = failure(error)
+        if error.fatal() or isinstance(ours, (TopicMissing, AccessDenied)):
+            self._failure = ours
+        else:
+            self._errors.warn(error)
 
     def _read(self, message: Message) -> ReadScore | None:
         try:

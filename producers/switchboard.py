@@ -45,7 +45,7 @@ class Switchboard:
         self._repeats = Repeats(options, self._book.latencies)
         self._reader = ReplyReader(options.properties, options.replies, make_consumer)
         self._sender = RequestSender(
-            options.properties, options.requests, self._undelivered, self._break_down, make_producer
+            options.properties, options.requests, self._undelivered, self._break_down, make_producer, clock
         )
         self._follow_up = FollowUp(self._book, self._ids, self._sender, self._repeats, clock)
         self._refusal: PeltonError | None = ClientClosed("the client is not started")
@@ -67,6 +67,8 @@ class Switchboard:
 
     def start(self, deadline: Deadline) -> None:
         """Connect, and read answers from then on; see `connect`."""
+        if self._thread is not None or self._leave_at_s is not None:
+            raise ClientClosed("a client is started once")
         self.connect(deadline)
         self._thread = threading.Thread(target=self._run, name="pelton-replies", daemon=True)
         self._thread.start()
@@ -108,7 +110,7 @@ class Switchboard:
             return True
         try:
             return self._sender.send(call, call.partition)
-        except PeltonError:
+        except BaseException:
             self._book.drop(call)
             raise
 

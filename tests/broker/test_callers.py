@@ -145,6 +145,16 @@ def test_one_client_serves_many_threads(client: Client) -> None:
     assert (caller.counts().answered, caller.counts().pending) == (1000, 0)
 
 
+def test_a_reply_topic_that_is_deleted_fails_whoever_waits_at_once(
+    answered: Answered, client: Client, outside: Outside
+) -> None:
+    caller = client(deadline_s=60.0)
+    waiting = [caller.submit({"drop": True}) for _ in range(3)]
+    assert caller.call(1) == 2
+    outside.delete(answered.replies)
+    assert {type(future.exception(40)) for future in waiting} == {TopicMissing}
+
+
 def test_a_topic_that_is_missing_is_named(client: Client) -> None:
     with pytest.raises(TopicMissing, match="no-such-topic"):
         client(replies="no-such-topic")

@@ -117,6 +117,21 @@ def test_what_comes_later_is_followed_from_the_end(brokers: str, topic_factory: 
         assert sorted(next(scores).score.event_id for _ in range(2)) == ["e-4", "e-5"]
 
 
+def test_a_topic_that_is_deleted_ends_whoever_follows_it(
+    brokers: str, topic_factory: TopicFactory, outside: Outside
+) -> None:
+    topic = topic_factory(1)
+    producer = Producer({"bootstrap.servers": brokers, "log_level": 0})
+    producer.produce(topic, score(1), b"e-1")
+    assert producer.flush(20) == 0
+    with ScoreReader(brokers, topic, follow=True) as reader:
+        scores = iter(reader)
+        assert next(scores).key == b"e-1"
+        outside.delete(topic)
+        with pytest.raises(TopicMissing):
+            next(scores)
+
+
 def test_an_empty_topic_has_no_scores_and_a_missing_one_is_named(brokers: str, topic_factory: TopicFactory) -> None:
     with ScoreReader(brokers, topic_factory(2)) as reader:
         assert list(reader) == []

@@ -203,6 +203,18 @@ def test_a_reader_that_may_not_read_fails_everyone_at_once_and_goes_on() -> None
     assert caller.data(later) == 5
 
 
+def test_an_expired_call_quotes_kafka_but_no_old_story() -> None:
+    caller = Caller(repeats=0)
+    caller.kafka.producers[0].config["error_cb"](KafkaError(KafkaError._ALL_BROKERS_DOWN, "all down"))
+    caller.pass_time(0.1)
+    quiet, told = caller.call(deadline_s=1.0), caller.call(deadline_s=3.0)
+    caller.pass_time(2.0)
+    caller.kafka.producers[0].config["error_cb"](KafkaError(KafkaError._TRANSPORT, "cable cut"))
+    caller.pass_time(2.0)
+    assert str(caller.error(quiet)) == "no answer within 1 s"
+    assert str(caller.error(told)) == "no answer within 3 s; Kafka's last word: cable cut"
+
+
 def test_a_broker_that_is_away_for_a_while_fails_nobody() -> None:
     caller = Caller()
     call = caller.call()

@@ -128,6 +128,13 @@ def test_a_client_that_was_not_started_says_so(kafka: FakeKafka) -> None:
     with pytest.raises(ClientClosed, match="not started"):
         client.call(1)
     client.close()
+    with pytest.raises(ClientClosed, match="started once"):
+        client.start()
+
+
+def test_a_client_is_started_once(client: RequestReplyClient) -> None:
+    with pytest.raises(ClientClosed, match="started once"):
+        client.start()
 
 
 def test_the_errors_are_those_of_the_table() -> None:
