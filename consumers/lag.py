@@ -1,8 +1,8 @@
 """How far a worker is behind, asked of the broker by a client of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import wait
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -37,8 +37,8 @@ class Lag:
             return {}
         deadline = Deadline.after(timeout_s)
         committed = self._committed([at for at, position in positions.items() if position is None], deadline)
-        ends = self._offsets(positions, OffsetSpec.latest(), deadline)  # type: ignore[no-untyped-call]
-        starts = self._offsets(positions, OffsetSpec.earliest(), deadline)  # type: ignore[no-untyped-call]
+        ends = offsets_of(self._admin, positions, "latest", deadline)
+        starts = offsets_of(self._admin, positions, "earliest", deadline)
         begins = starts if self._reset == "earliest" else ends
         found: dict[Partition, int] = {}
         for at, position in positions.items():
@@ -57,20 +57,24 @@ class Lag:
             raise failure(refused[0])
         return {(at.topic, at.partition): at.offset for at in told if at.offset >= 0}
 
-    def _offsets(
-        self, wanted: Mapping[Partition, object], spec: OffsetSpec, deadline: Deadline
-    ) -> dict[Partition, int]:
-        futures = self._admin.list_offsets(
-            {TopicPartition(topic, number): spec for topic, number in wanted},
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=max(0.01, deadline.remaining_s()),
-        )
-        wait(futures.values(), deadline.remaining_s())
-        try:
-            return {
-                (asked.topic, asked.partition): future.result(timeout=0).offset for asked, future in futures.items()
-            }
-        except KafkaException as error:
-            raise failure(error) from error
-        except TimeoutError as error:
-            raise failure(KafkaException(str(error))) from error
+
+def offsets_of(
+    admin: AdminClient, wanted: Iterable[Partition], which: Literal["earliest", "latest"], deadline: Deadline
+) -> dict[Partition, int]:
+    """Return the first offset of each partition, or its end for a reader of committed records, asked for afresh.
+
+    Raises KafkaFailure when the broker refuses or does not answer in time.
+    """
+    spec = OffsetSpec.latest() if which == "latest" else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    futures = admin.list_offsets(
+        {TopicPartition(topic, number): spec for topic, number in wanted},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=max(0.01, deadline.remaining_s()),
+    )
+    wait(futures.values(), deadline.remaining_s())
+    try:
+        return {(asked.topic, asked.partition): future.result(timeout=0).offset for asked, future in futures.items()}
+    except KafkaException as error:
+        raise failure(error) from error
+    except TimeoutError as error:
+        raise failure(KafkaException(str(error))) from error

@@ -1,0 +1,149 @@
+"""`pelton lag` beside what was really written, and beside Kafka's own tool wherever that is right."""
+
+import json
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from pelton.local_kafka import LocalKafka
+
+from .outside import Outside, Record
+
+TopicFactory = Callable[..., str]
+
+
+class Group:
+    """A group that only commits, and what is said of its lag."""
+
+    def __init__(self, outside: Outside, topic: str) -> None:
+        self.outside, self.topic, self.name = outside, topic, f"group-{uuid.uuid4().hex[:8]}"
+
+    def commit(self, **offsets: int) -> None:
+        """Commit `p0=10` and so on."""
+        consumer = Consumer({"bootstrap.servers": self.outside.brokers, "group.id": self.name})
+        places = [TopicPartition(self.topic, int(name[1:]), offset) for name, offset in offsets.items()]
+        consumer.commit(offsets=places, asynchronous=False)
+        consumer.close()
+
+    def lag(self, *options: str) -> dict[str, Any]:
+        """Return what `pelton lag --json` prints."""
+        command = [sys.executable, "-m", "pelton.cli", "lag", self.name, "--brokers", self.outside.brokers, "--json"]
+        told = subprocess.run([*command, *options], check=True, capture_output=True, text=True, timeout=40)
+        return dict(json.loads(told.stdout))
+
+    def records(self) -> list[int]:
+        """Return the lag of each partition."""
+        told = self.lag()
+        assert told["records"] == sum(at["records"] for at in told["partitions"])
+        return [at["records"] for at in told["partitions"]]
+
+    def kafkas_own(self) -> list[int]:
+        """Return what Kafka's consumer-groups tool says."""
+        text = LocalKafka(Path()).tool(
+            "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+            *("--bootstrap-server", self.outside.brokers, "--describe", "--group", self.name),
+        )
+        rows = [line.split() for line in text.splitlines() if self.topic in line]
+        return [int(row[5]) for row in sorted(rows, key=lambda row: int(row[2]))]
+
+
+@pytest.fixture
+def group(outside: Outside, topic_factory: TopicFactory) -> Group:
+    return Group(outside, topic_factory(partitions=2))
+
+
+def in_transaction(outside: Outside, topic: str, n: int, *, end: str) -> Producer:
+    """Write records in one transaction to partition 0; the producer keeps it open, or it is ended."""
+    name = f"tx-{uuid.uuid4().hex[:8]}"
+    producer = Producer(
+        {"bootstrap.servers": outside.brokers, "transactional.id": name, "transaction.timeout.ms": 9000}
+    )
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for i in range(n):
+        producer.produce(topic, str(i), partition=0)
+    producer.flush(20)
+    if end == "commit":
+        producer.commit_transaction(20)
+    elif end == "abort":
+        producer.abort_transaction(20)
+    return producer
+
+
+def test_plain_lag_is_what_kafkas_own_tool_says(outside: Outside, group: Group) -> None:
+    outside.send(group.topic, *[Record(b"x", partition=i % 2) for i in range(60)])
+    group.commit(p0=10, p1=30)
+    assert group.records() == [20, 0]
+    assert group.kafkas_own() == [20, 0]
+
+
+def test_the_age_is_that_of_the_oldest_record_unread(outside: Outside, group: Group) -> None:
+    producer = Producer({"bootstrap.servers": outside.brokers})
+    now_ms = int(time.time() * 1000)
+    for age_s in (5000, 300, 100):
+        producer.produce(group.topic, b"x", partition=0, timestamp=now_ms - age_s * 1000)
+    assert producer.flush(20) == 0
+    group.commit(p0=1, p1=0)
+    old, idle = group.lag()["partitions"]
+    passed_s = time.time() - now_ms / 1000
+    assert 300 <= old["oldest_s"] <= 300 + passed_s
+    assert (old["records"], idle["records"], idle["oldest_s"], idle["drain_s"]) == (2, 0, None, 0.0)
+
+
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_b15_what_ends_in_a_transaction_marker_is_read_to_its_end(outside: Outside, group: Group, end: str) -> None:
+    in_transaction(outside, group.topic, 100, end="commit")
+    if end == "abort":
+        in_transaction(outside, group.topic, 10, end="abort")
+    group.commit(p0=100)  # the last record and one
+    assert outside.ends(group.topic)[0] == {"commit": 101, "abort": 112}[end]
+    assert group.records() == [0]
+
+
+def test_what_an_open_transaction_hides_is_not_counted(outside: Outside, group: Group) -> None:
+    outside.send(group.topic, *[Record(b"x", partition=0) for _ in range(5)])
+    writer = in_transaction(outside, group.topic, 10, end="open")
+    group.commit(p0=2)
+    assert group.records() == [3]
+    writer.commit_transaction(20)
+    assert group.records() == [14]  # three, ten and the marker
+
+
+def test_b16_deleted_history_is_no_backlog(outside: Outside, group: Group) -> None:
+    outside.send(group.topic, *[Record(b"x", partition=0) for _ in range(75)])
+    group.commit(p0=50)
+    outside.admin.delete_records([TopicPartition(group.topic, 0, 75)])[TopicPartition(group.topic, 0)].result(20)
+    assert group.records() == [0]
+
+
+def test_b16_without_a_commit_a_held_partition_counts_by_where_the_group_begins(outside: Outside, group: Group) -> None:
+    outside.send(group.topic, *[Record(b"x", partition=i % 2) for i in range(40)])
+    group.commit(p0=5)
+    member = Consumer({"bootstrap.servers": outside.brokers, "group.id": group.name, "client.id": "reader-7"})
+    held: list[TopicPartition] = []
+    member.subscribe([group.topic], on_assign=lambda _, added: held.extend(added))
+    deadline_s = time.monotonic() + 30
+    while len(held) < 2:
+        assert time.monotonic() < deadline_s
+        member.poll(0.1)
+    told = group.lag()["partitions"]
+    assert [(at["records"], at["committed"], at["member"]) for at in told] == [
+        (15, 5, "reader-7"),
+        (20, None, "reader-7"),
+    ]
+    assert [at["records"] for at in group.lag("--latest")["partitions"]] == [15, 0]
+    member.close()
+
+
+def test_a_group_that_nobody_knows_is_named(outside: Outside) -> None:
+    command = [sys.executable, "-m", "pelton.cli", "lag", "no-such-group", "--brokers", outside.brokers]
+    told = subprocess.run(command, check=False, capture_output=True, text=True, timeout=40)
+    assert told.returncode == 1
+    assert "no-such-group" in told.stderr
