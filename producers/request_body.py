@@ -1,6 +1,5 @@
 """The value of a request: strict JSON, refused here when it cannot be."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ import msgspec
 
 from pelton.errors import InvalidRequest
 from pelton.schemas.codes import Code
+from pelton.schemas.finite import is_finite
 
 
 def _plain(value: Any) -> Any:
@@ -43,7 +43,7 @@ def encode_value(body: Any) -> bytes:
     try:
         value = _encoder.encode(body)
         # msgspec writes NaN and infinity as null: only a value that holds a null is looked at number by number.
-        if b"null" in value and not _finite(msgspec.to_builtins(body, enc_hook=_plain)):
+        if b"null" in value and not is_finite(msgspec.to_builtins(body, enc_hook=_plain)):
             raise InvalidRequest("not_finite: a number is NaN or infinite", code=Code.NOT_FINITE)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidRequest(f"malformed: {error}", code=Code.MALFORMED) from error
@@ -53,11 +53,3 @@ def encode_value(body: Any) -> bytes:
 def as_bytes(text: str | bytes | None) -> bytes | None:
     """Return text in UTF-8, and bytes as they are."""
     return text.encode() if isinstance(text, str) else text
-
-
-def _finite(plain: Any) -> bool:
-    if isinstance(plain, float):
-        return math.isfinite(plain)
-    if isinstance(plain, dict):
-        return all(map(_finite, plain.values()))
-    return all(map(_finite, plain)) if isinstance(plain, (list, tuple)) else True

@@ -1,6 +1,5 @@
 """What the sink topic holds: one score for one event."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from pelton.schemas.codes import Code
+from pelton.schemas.finite import is_finite
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection
 
@@ -118,7 +118,7 @@ def write_score(score: Any) -> bytes | Rejection:
         return score
     try:
         plain = msgspec.to_builtins(score, enc_hook=_plain)
-        if plain is None or not _finite(plain):
+        if plain is None or not is_finite(plain):
             return _bad(f"the model's score is {'missing' if plain is None else 'not finite'}: {score!r}")
         return _encoder.encode(plain)
     except Exception as error:  # noqa: BLE001 - a score may be any object, with any fault
@@ -127,11 +127,3 @@ def write_score(score: Any) -> bytes | Rejection:
 
 def _bad(reason: str) -> Rejection:
     return Rejection(Code.MODEL_ERROR, reason, "finish", "pelton.errors.ModelError")
-
-
-def _finite(plain: Any) -> bool:
-    if isinstance(plain, float):
-        return math.isfinite(plain)
-    if isinstance(plain, dict):
-        return all(map(_finite, plain.values()))
-    return all(map(_finite, plain)) if isinstance(plain, (list, tuple)) else True

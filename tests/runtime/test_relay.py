@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, DeviceLost
-from pelton.relay import Relay
+
+from .relay_run import Run
 
 MAKE = Callable[..., Any]
 
@@ -20,40 +20,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here depends on how long a thread waits before it looks again."""
     monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
     monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
-
-
-class Run:
-    """A relay that runs in a thread in the place of the main one, until `stop`."""
-
-    def __init__(self, walk: Any) -> None:
-        self.walk, self.relay = walk, Relay(walk.loop)
-        self.error: BaseException | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.relay.run(self._stopping)
-        except Exception as error:  # noqa: BLE001 - whatever ends the run is what the test looks at
-            self.error = error
-
-    def await_that(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds, looking again after each write to Kafka and each hundredth of a second."""
-        deadline = Deadline.after(20.0)
-        with self.walk.kafka.changed:
-            while not holds():
-                assert not deadline.expired
-                self.walk.kafka.changed.wait(0.01)
-
-    def end(self) -> None:
-        self._stopping.set()
-        self._thread.join(20)
-        assert not self._thread.is_alive()
-
-    def drain(self, within_s: float = 20.0) -> bool:
-        self.end()
-        return self.relay.drain(Deadline.after(within_s))
 
 
 @pytest.fixture

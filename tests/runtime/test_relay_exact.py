@@ -1,7 +1,6 @@
 """The worker's three threads with transactions: walker, stand-in and committer, while the group and the broker act."""
 
 import random
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +11,8 @@ from pelton.committer import Committer
 from pelton.consumers import source as source_file
 from pelton.deadline import Deadline
 from pelton.errors import Fenced
-from pelton.relay import Relay
+
+from .relay_run import Run
 
 MAKE = Callable[..., Any]
 ABORTABLE = KafkaError(KafkaError.TRANSACTION_ABORTABLE, "abort", txn_requires_abort=True)
@@ -29,35 +29,17 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_file, "POSITIONS_EVERY_S", 0.0)
 
 
-class Run:
-    """A worker's threads, until `end`."""
+class ExactRun(Run):
+    """The same with the thread that commits transactions."""
 
     def __init__(self, walk: Any) -> None:
-        self.walk, self.relay = walk, Relay(walk.loop)
-        self.error: BaseException | None = None
-        self._stopping = threading.Event()
+        super().__init__(walk)
         self.committer = Committer(walk.loop.sink, walk.loop.metrics)
         self.committer.start()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.relay.run(self._stopping)
-        except Exception as error:  # noqa: BLE001 - whatever ends the run is what the test looks at
-            self.error = error
-
-    def await_that(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds, looking again after each write to Kafka and each hundredth of a second."""
-        deadline = Deadline.after(20.0)
-        with self.walk.kafka.changed:
-            while not holds():
-                assert not deadline.expired
-                self.walk.kafka.changed.wait(0.01)
 
     def end(self) -> None:
-        self._stopping.set()
-        self._thread.join(20)
+        """Stop, and drain unless something has ended the run already."""
+        super().end()
         if self.error is None and not self.walk.consumer.closed:
             self.relay.drain(Deadline.after(5.0))
         self.walk.loop.sink.closed = True
@@ -72,7 +54,7 @@ def run() -> Iterator[Callable[[Any], Run]]:
     made: list[Run] = []
 
     def start(walk: Any) -> Run:
-        made.append(Run(walk))
+        made.append(ExactRun(walk))
         return made[-1]
 
     yield start
