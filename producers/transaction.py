@@ -131,11 +131,27 @@ class Transaction:
                 with attempt:
                     answer = call(*arguments, max(0.001, deadline.remaining_s()))
         except (KafkaException, SystemError) as raised:
-            raise self._refusal(_told_by(raised)) from raised
+            raise self._refusal(self._told_by(raised)) from raised
         except TimeoutError as stuck:
             self._move(TransactionState.DEAD)
             raise ProducerLost("the client does not come back from a call", of_the_client=True) from stuck
         return answer
+
+    def _told_by(self, raised: KafkaException | SystemError) -> KafkaError:
+        """Return the client's error; of one that comes up while reports are handled Python makes a SystemError.
+
+        Where it was lost on the way, a call that is wrong within a transaction asks for it, and does nothing else.
+        """
+        told = raised if isinstance(raised, KafkaException) else raised.__cause__
+        if not isinstance(told, KafkaException):
+            try:
+                self._producer.begin_transaction()
+            except KafkaException as again:
+                told = again
+            else:
+                raise raised
+        error: KafkaError = told.args[0]
+        return error
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         verdict = judge(error)
@@ -162,15 +178,6 @@ class Transaction:
             assert new in MOVES[self._state], f"a transaction cannot go from {self._state} to {new}"
             self.in_doubt = self._state is TransactionState.ENDING and new is TransactionState.DEAD
             self._state = new
-
-
-def _told_by(raised: KafkaException | SystemError) -> KafkaError:
-    """Return the client's error; of one that comes up while a delivery report is handled Python makes a SystemError."""
-    told = raised if isinstance(raised, KafkaException) else raised.__cause__
-    if not isinstance(told, KafkaException):
-        raise raised
-    error: KafkaError = told.args[0]
-    return error
 
 
 def _worth_another_try(error: BaseException) -> bool:

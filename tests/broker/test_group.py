@@ -73,7 +73,8 @@ def test_b01_batch_longer_than_the_poll_limit_moves_nobody(
 ) -> None:
     limit_s = quick_session["max.poll.interval.ms"] / 1000
     members, moves, before = outside.members(served.group), served.log(*MOVES), outside.ends(served.source)
-    sent = outside.send(served.source, *(Record(event(x, sleep_s=2 * limit_s / 5), partition=0) for x in range(5)))
+    slow = [Record(event(x, sleep_s=2 * limit_s / 5), partition=0) for x in range(5)]
+    sent = outside.send(served.source, *slow, **{"linger.ms": 200})  # one request, and so one batch
     (busy,) = served.eventually(lambda: [i for i in (0, 1) if served.age_s("batch", i) > 1.2 * limit_s])
     assert served.age_s("poll", busy) < 1
     assert outside.committed(served.group, served.source) == before

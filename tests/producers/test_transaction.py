@@ -362,17 +362,25 @@ def test_an_error_before_any_transaction_that_would_ask_for_an_abort_ends_the_pr
     assert bench.transaction.state is S.DEAD
 
 
-def test_b60_a_fatal_error_that_comes_up_within_a_delivery_report_is_not_lost() -> None:
-    """Python makes a SystemError of it, since the report's call returns while an exception is set."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_b60_a_fatal_error_that_comes_up_within_a_delivery_report_is_not_lost(kept: bool) -> None:
+    """Python makes a SystemError of it, since the report's call returns while an exception is set, or loses it."""
+    fenced = KafkaException(FENCED)
 
     class Interrupted:
-        def begin_transaction(self) -> None: ...
-        def init_transactions(self, timeout_s: float) -> None: ...
-        def flush(self, timeout_s: float) -> int:
-            cause = KafkaException(KafkaError(KafkaError._FENCED, "fenced by a newer instance", fatal=True))
-            raise SystemError("returned a result with an exception set") from cause
+        begun = False
 
-    transaction = Transaction(Interrupted(), 10.0)  # type: ignore[arg-type]
+        def init_transactions(self, timeout_s: float) -> None: ...
+
+        def begin_transaction(self) -> None:
+            if self.begun:
+                raise fenced
+            self.begun = True
+
+        def flush(self, timeout_s: float) -> int:
+            raise SystemError("returned NULL without setting an exception") from (fenced if kept else None)
+
+    transaction = Transaction(Interrupted(), TIMEOUT_S)  # type: ignore[arg-type]
     transaction.start(Deadline.after(1))
     transaction.begin()
     with pytest.raises(Fenced, match="another process took the transactional id"):
