@@ -43,7 +43,9 @@ class Flow:
 def pair(serve_here: Serve, quick_session: dict[str, int]) -> Served:
     """Two workers with four partitions between them, missed at once when they are gone."""
     quick = quick_session | {"heartbeat.interval.ms": 50}
-    return serve_here(partitions=PARTITIONS, sink_partitions=2, workers=2, batch={"max_size": 16}, kafka=quick)
+    # The wait lets what is sent together become one batch, also on a busy machine.
+    batch = {"max_size": 16, "max_wait_ms": 100}
+    return serve_here(partitions=PARTITIONS, sink_partitions=2, workers=2, batch=batch, kafka=quick)
 
 
 @pytest.fixture
