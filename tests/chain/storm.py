@@ -14,6 +14,8 @@ from tests.chain.storm_plan import Blow
 from tests.chain.stream import Fill
 
 FLOWS_S = 60.0
+AWAKE_LATE = 0.3
+"""Share of the frozen ones that go on only when others score what was theirs, after the transaction's time-out."""
 AFTER_SCORES_S = (0.05, 0.5)
 
 
@@ -85,8 +87,12 @@ class Storm(AbstractContextManager["Storm"]):
         self._victim().kill_worker()
 
     def _stop(self) -> None:
-        with frozen(self._victim()):
-            self.await_flow()
+        """Freeze a worker until its partitions have moved: its transaction may be open still, or timed out too."""
+        victim = self._victim()
+        with frozen(victim):
+            eventually(lambda: self._crew.replaced(victim), FLOWS_S, self._crew.logs)
+            if self._rng.random() < AWAKE_LATE:
+                self.await_flow()
 
     def _add(self) -> None:
         added = self._crew.add()

@@ -48,6 +48,11 @@ class Crew:
 
         return rng.choice(eventually(found, ALIKE_S, self.logs))
 
+    def replaced(self, frozen: Served) -> bool:
+        """Tell whether others have all the partitions that a frozen worker thinks it has."""
+        others = [served.owned() for served in self.members if served is not frozen]
+        return frozen.owned() <= set().union(*others)
+
     def remove(self, served: Served) -> None:
         """Have a worker drain and end."""
         self.members.remove(served)

@@ -90,7 +90,7 @@ class NoRewind(HandWritten):
 
     def __init__(self, settings: Settings, answers: list[float]) -> None:
         seat = self._seat = Seat(settings.stream.group, None)
-        names = {"transactional.id": seat.transactional_id, "transaction.timeout.ms": 5_000}
+        names = {"transactional.id": seat.transactional_id, "transaction.timeout.ms": 8_000}
         super().__init__(settings, answers, {"enable.auto.commit": False}, names)
         self._member: Any = None
         self._began_s = 0.0
