@@ -5,21 +5,32 @@ from collections.abc import Iterable, Mapping
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from pelton.consumers.assignment import Partition
+from pelton.consumers.standing import Standing
+from pelton.errors import BrokerUnavailable
 from pelton.kafka_errors import failure
 
 
 class Ledger:
     """Committed offsets and the note beside each; belongs to whoever polls the consumer."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, standing: Standing | None = None) -> None:
         self.consumer = consumer
+        self._standing = standing
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the group knows this member: a static one that commits between two sessions is fenced."""
+        return self._standing is None or self._standing.holds(self.consumer.memberid())
 
     def commit(self, offsets: Mapping[Partition, int], notes: Mapping[Partition, str], *, wait: bool) -> None:
         """Commit the next offsets to read, each with its note if it has one; with `wait` until the broker has answered.
 
         Raises:
-            KafkaFailure: with `wait`, when the broker refuses one of them or does not answer.
+            KafkaFailure: when the group does not know this member; with `wait`, when the broker refuses one of them
+                or does not answer.
         """
+        if not self.admitted:
+            raise BrokerUnavailable("the group does not know this member at the moment")
         positions = [
             TopicPartition(topic, number, offset, notes.get((topic, number), ""))
             for (topic, number), offset in offsets.items()

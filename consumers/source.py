@@ -12,6 +12,7 @@ from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
 from pelton.consumers.beginning import Beginning
 from pelton.consumers.columns import in_columns
 from pelton.consumers.ledger import Ledger
+from pelton.consumers.standing import Standing
 from pelton.deadline import Deadline
 from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure, name_taken
 from pelton.schemas.records import Records
@@ -56,7 +57,8 @@ class Source:
         self._errors = ErrorLog("consumer")
         self._open = partial(make_consumer, {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
         self._consumer = self._open()
-        self.ledger = Ledger(self._consumer)
+        self._standing = Standing(assignment)
+        self.ledger = Ledger(self._consumer, self._standing)
         self._beginning = Beginning(self.ledger, config, topics)
         self._join_due: Deadline | None = None
 
@@ -110,19 +112,15 @@ class Source:
         """Note where the consumer stands; other threads read it, since they must not call the consumer."""
         self._positions_due = Deadline.after(POSITIONS_EVERY_S)
         self._note_member()
+        self._standing.check()
         owned = [TopicPartition(topic, number) for topic, number in self.assignment.partitions]
         found = self._consumer.position(owned) if owned else []
         self.positions = {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def _note_member(self) -> None:
-        """Take the group metadata while what we know of the assignment is what the group knows.
-
-        Metadata without an id would be taken from anybody, so it is looked at before and after. Any thread may use it.
-        """
-        if self._transactional:
-            before = self._consumer.memberid()
-            member = self._consumer.consumer_group_metadata()
-            self.member = member if before and before == self._consumer.memberid() else None
+        """Take the group metadata while what we know of the assignment is what the group knows, for any thread."""
+        self._standing.look(self._consumer)
+        self.member = self._standing.metadata(self._consumer) if self._transactional else None
 
     def _sound(self, messages: list[Message]) -> list[Message]:
         if any(message.error() for message in messages):
@@ -160,9 +158,9 @@ class Source:
             log.warning("commit_refused", error=refused.name(), reason=refused.str())
 
     def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
+        self._note_member()
         self._beginning.assign(consumer, added)
         self.joined, self.rebalancing = True, False
-        self._note_member()
         partitions = _partitions(added)
         self._forget_unreadable(partitions)
         epoch = self.assignment.assign(partitions)
@@ -186,6 +184,7 @@ class Source:
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
         partitions, self.rebalancing = _partitions(gone), True
         self.member = None
+        self._standing.forget()
         self.assignment.revoke(partitions)
         self._forget_unreadable(partitions)
         if self._listener is not None:

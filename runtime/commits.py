@@ -26,12 +26,15 @@ class Commits:
             self.now()
 
     def now(self, *, wait: bool = False) -> None:
-        """Commit what has become safe; with `wait` until the broker has answered, which raises KafkaFailure."""
+        """Commit what has become safe; with `wait` until the broker has answered, which raises KafkaFailure.
+
+        Without, it is left for the next time while the group does not know this member.
+        """
         self._due = Deadline.after(COMMIT_EVERY_S)
         if self._refused != self._source.commits_refused:
             self._refused = self._source.commits_refused
             self._offsets.commit_again()
-        if offsets := self._offsets.committable():
+        if (offsets := self._offsets.committable()) and (wait or self._source.ledger.admitted):
             started_s = time.monotonic()
             self._source.ledger.commit(offsets, self._trials.notes(offsets), wait=wait)
             self.note(offsets)

@@ -10,7 +10,7 @@ from pelton.consumers import source as source_file
 from pelton.consumers.assignment import Assignment, Partition
 from pelton.consumers.ledger import Ledger
 from pelton.consumers.source import Source
-from pelton.errors import BrokerUnavailable
+from pelton.errors import BrokerUnavailable, KafkaFailure
 from pelton.testing import FakeKafka
 from pelton.testing_group import FakeGroupMetadata
 
@@ -113,10 +113,55 @@ def test_b20_metadata_taken_while_the_id_came_or_went_are_not_used(
     one = Joined(manual_kafka)
     one.consumer.give(FIRST)
     one.source.poll(0)
-    told = iter(ids)
+    told = iter([one.consumer.memberid() if each == "m" else each for each in ids])
     one.consumer.memberid = lambda: next(told)
     one.source.poll(0)
     assert one.source.member is None
+
+
+def given_up_while_it_keeps(partition: tuple[str, int], kafka: FakeKafka, *, transactional: bool) -> Joined:
+    """Return a member that was given up, whose client keeps its partition: a commit in a callback heard of it first."""
+    one = Joined(kafka, transactional=transactional)
+    one.consumer.give(partition)
+    one.source.poll(0)
+    one.consumer.memberid = lambda: None
+    one.source.poll(0)
+    return one
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_member_between_two_sessions_commits_nothing(manual_kafka: FakeKafka, at_once: None, wait: bool) -> None:
+    """The offsets would not count, and the broker calls a static member fenced, which ends its client for good."""
+    one = given_up_while_it_keeps(FIRST, manual_kafka, transactional=False)
+    assert not one.source.ledger.admitted
+    with pytest.raises(BrokerUnavailable):
+        one.source.ledger.commit({FIRST: 3}, {}, wait=wait)
+    assert manual_kafka.committed("g", FIRST) is None
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+def test_b20_a_member_let_in_anew_with_its_old_partitions_neither_commits_nor_goes_on(
+    manual_kafka: FakeKafka, at_once: None, transactional: bool
+) -> None:
+    """Others have worked on them meanwhile; the new id would make old work count."""
+    one = given_up_while_it_keeps(FIRST, manual_kafka, transactional=transactional)
+    one.consumer.memberid = lambda: "new"
+    one.consumer.revoke(("in", 1))
+    with pytest.raises(KafkaFailure, match="let it in anew"):
+        one.source.poll(0)
+    assert one.source.member is None
+    assert not one.source.ledger.admitted
+
+
+def test_b20_the_callback_of_a_member_let_in_anew_commits_nothing(manual_kafka: FakeKafka) -> None:
+    one = given_up_while_it_keeps(FIRST, manual_kafka, transactional=True)
+    one.consumer.memberid = lambda: "new"
+    one.consumer.revoke(FIRST)
+    one.source.poll(0)
+    assert one.watcher.seen[-1] == ("revoked", None)
+    one.consumer.give(FIRST)
+    one.source.poll(0)
+    assert one.source.ledger.admitted, "what comes under the new id is its own"
 
 
 def test_without_transactions_nobody_asks_for_the_member(manual_kafka: FakeKafka, at_once: None) -> None:
