@@ -50,7 +50,9 @@ class Fill(threading.Thread):
         self.enough = threading.Event()
         self.refused: list[Any] = []
         self._topic, self._rate, self._at_least = topic, rate, at_least
-        self._producer = Producer({"bootstrap.servers": brokers, "linger.ms": 5, "enable.idempotence": True})
+        self._producer = Producer(
+            {"bootstrap.servers": brokers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
+        )
 
     def run(self) -> None:
         began_s = time.monotonic()
