@@ -22,16 +22,21 @@ class Seen(StrEnum):
     """The same caller has used the same correlation id for another question."""
 
 
-@dataclass(slots=True)
-class _Entry:
+@dataclass(frozen=True, slots=True)
+class _Pending:
     body: bytes
     first: Call
-    at_s: float
     waiting: list[Call] = field(default_factory=list)
-    answer: bytes | None = None
 
 
-_NONE: "OrderedDict[Address, _Entry]" = OrderedDict()
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    body: bytes
+    answer: bytes
+    until_s: float
+
+
+_Place = tuple[Partition, Address]
 
 
 class Repeats:
@@ -43,66 +48,68 @@ class Repeats:
     def __init__(self, window_s: float, most: int) -> None:
         self._window_s, self._most = window_s, most
         self._lock = threading.Lock()
-        self._entries: dict[Partition, OrderedDict[Address, _Entry]] = {}
-        self._n = 0
+        self._pending: dict[_Place, _Pending] = {}
+        self._answered: OrderedDict[_Place, _Answered] = OrderedDict()
 
     def look(self, call: Call, value: bytes) -> tuple[Seen, bytes | None]:
         """Return what is known of a request, with the answer if there is one; a new one is remembered."""
-        address, body = call.address, hashlib.blake2b(value, digest_size=16).digest()
-        if address is None:
+        place, body = _place(call), hashlib.blake2b(value, digest_size=16).digest()
+        if place is None:
             return Seen.NEW, None
         with self._lock:
-            entries = self._entries.setdefault(call.origin, OrderedDict())
-            self._forget_old(entries)
-            entry = entries.get(address)
-            if entry is None:
-                entries[address] = _Entry(body, call, time.monotonic())
-                self._n += 1
+            self._forget_old()
+            known = self._pending.get(place) or self._answered.get(place)
+            if known is None:
+                self._pending[place] = _Pending(body, call)
                 return Seen.NEW, None
-            if entry.body != body:
+            if known.body != body:
                 return Seen.OTHER_BODY, None
-            if entry.answer is not None:
-                return Seen.ANSWERED, entry.answer
-            entry.waiting.append(call)
+            if isinstance(known, _Answered):
+                return Seen.ANSWERED, known.answer
+            known.waiting.append(call)
+            # Somebody waits again, and perhaps for longer.
+            known.first.cancelled = False
+            known.first.deadline_s = max(known.first.deadline_s, call.deadline_s)
             return Seen.PENDING, None
 
     def pending(self, call: Call) -> Call | None:
         """Return the call of the same caller and correlation id that is being worked on, if there is one."""
         with self._lock:
-            entry = self._of(call)
-            return entry.first if entry is not None and entry.answer is None else None
+            known = self._pending.get(place) if (place := _place(call)) else None
+            return known.first if known else None
 
     def answered(self, call: Call, answer: bytes | None) -> list[Call]:
         """Note the answer to a call, or by None that another try may do better; return the repeats that wait for it."""
+        place = _place(call)
         with self._lock:
-            entry, address = self._of(call), call.address
-            if address is None or entry is None or entry.first is not call:
+            known = self._pending.get(place) if place else None
+            if place is None or known is None or known.first is not call:
                 return []
-            if answer is None:
-                del self._entries[call.origin][address]
-                self._n -= 1
-            else:
-                entry.answer = answer
-            waiting, entry.waiting = entry.waiting, []
-            return waiting
+            del self._pending[place]
+            if answer is not None:
+                self._answered[place] = _Answered(known.body, answer, time.monotonic() + self._window_s)
+            return known.waiting
 
     def forget(self, partitions: list[Partition]) -> None:
         """Drop what came in partitions that have left."""
+        gone = set(partitions)
         with self._lock:
-            self._n -= sum(len(self._entries.pop(at, ())) for at in partitions)
+            for places in (self._pending, self._answered):
+                for place in [place for place in places if place[0] in gone]:
+                    del places[place]
 
     def __len__(self) -> int:
-        return self._n
+        return len(self._pending) + len(self._answered)
 
-    def _of(self, call: Call) -> _Entry | None:
-        address = call.address
-        return None if address is None else self._entries.get(call.origin, _NONE).get(address)
-
-    def _forget_old(self, entries: "OrderedDict[Address, _Entry]") -> None:
-        oldest_s = time.monotonic() - self._window_s
-        while entries:
-            address, entry = next(iter(entries.items()))
-            if entry.answer is None or (entry.at_s > oldest_s and self._n <= self._most):
+    def _forget_old(self) -> None:
+        now_s = time.monotonic()
+        while self._answered:
+            oldest = next(iter(self._answered.values()))
+            if oldest.until_s > now_s and len(self._answered) <= self._most:
                 return
-            del entries[address]
-            self._n -= 1
+            self._answered.popitem(last=False)
+
+
+def _place(call: Call) -> _Place | None:
+    address = call.address
+    return None if address is None else (call.origin, address)

@@ -6,7 +6,7 @@ Usage: python docs/generate.py (`make docs`); `tests/test_docs.py` fails when a 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -108,11 +108,12 @@ def _kafka_defaults() -> dict[str, Any]:
 
 def _fields(group: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in group.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _fields(inner, f"{prefix}{name}.")
-        else:
+        kinds = (field.annotation, *get_args(field.annotation))
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if inner is None or inner is not field.annotation:
             yield f"{prefix}{name}", field
+        if inner is not None:
+            yield from _fields(inner, f"{prefix}{name}.")
 
 
 def _default(field: FieldInfo) -> str:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from pelton.deadline import Deadline
 from pelton.errors import TopicMissing
 from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
+from pelton.producers.channel import Channel, Manner
 from pelton.producers.reply_topics import ReplyTopics
 from pelton.schemas.codes import Code
 from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT
@@ -52,9 +53,9 @@ class Replies:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self.topics = topics
-        self._config, self._make_producer = config, make_producer
         self._errors = ErrorLog("replies")
-        self._open()
+        self._lost, self._renewing = False, threading.Lock()
+        self._channel = Channel(config, Manner.EACH, make_producer, self._on_error)
         self._count = threading.Lock()
         self._in_flight = 0
 
@@ -71,28 +72,38 @@ class Replies:
 
     def serve(self, timeout_s: float = 0) -> None:
         """Serve delivery reports."""
-        self._producer.poll(timeout_s)
+        try:
+            self._channel.producer.poll(timeout_s)
+        except KafkaException as error:
+            self._on_error(error.args[0])
+        if self._lost:
+            self._renew()
 
     def flush(self, deadline: Deadline) -> bool:
         """Wait until every answer is delivered or given up; return whether it was in time."""
         while self._in_flight and not deadline.expired:
-            self._producer.flush(min(SLICE_S, deadline.remaining_s()))
-            if self.topics.waiting:
-                self._producer.poll(SLICE_S)
+            self.serve(min(SLICE_S, deadline.remaining_s()))
         return not self._in_flight
 
     def close(self) -> None:
         """Drop what has not left."""
-        self._producer.purge()
+        self._channel.producer.purge()
 
     @property
     def in_flight(self) -> int:
         """Answers without a delivery report."""
         return self._in_flight
 
-    def _open(self) -> None:
-        self._lost = False
-        self._producer = self._make_producer({**self._config, "error_cb": self._on_error})
+    def _renew(self) -> None:
+        """Replace a producer that has failed for good; what it held is reported as failed."""
+        if self._renewing.acquire(blocking=False):
+            try:
+                dead = self._channel.producer
+                self._channel.open(Manner.EACH)
+                self._lost = False
+                dead.poll(0)  # what it has to report after the news of its end
+            finally:
+                self._renewing.release()
 
     def _on_error(self, error: KafkaError) -> None:
         self._errors.warn(error)
@@ -120,10 +131,10 @@ class Replies:
         if head.traceparent is not None:
             headers.append((TRACEPARENT, head.traceparent))
         if self._lost:
-            self._open()
+            self._renew()
         topic, partition = str(head.reply_topic), -1 if head.reply_partition is None else head.reply_partition
         try:
-            self._producer.produce(topic, value, partition=partition, headers=headers, on_delivery=report)
+            self._channel.producer.produce(topic, value, partition=partition, headers=headers, on_delivery=report)
         except KafkaException as error:
             report(error.args[0], None)
         except BufferError:

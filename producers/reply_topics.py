@@ -1,6 +1,7 @@
 """Which reply topics exist: looked up before anything is sent there, by a thread of its own."""
 
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -8,11 +9,13 @@ from fnmatch import fnmatchcase
 import structlog
 
 from pelton.deadline import Deadline
-from pelton.errors import KafkaFailure
 
 log = structlog.get_logger(__name__)
 
 MISSING_FOR_S = 5.0
+
+# What a broker takes for a name; anything else is not even asked for.
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 
 Describe = Callable[[Iterable[str]], Mapping[str, int]]
 """Asks the broker for the partitions of topics; those that do not exist are left out. Raises KafkaFailure."""
@@ -36,7 +39,7 @@ class ReplyTopics:
 
     def allows(self, topic: str) -> bool:
         """Tell whether answers may go to a topic: a pattern of the allow-list matches its name."""
-        return any(fnmatchcase(topic, pattern) for pattern in self._allowed)
+        return bool(_NAME.fullmatch(topic)) and any(fnmatchcase(topic, pattern) for pattern in self._allowed)
 
     def when_known(self, topic: str, then: Callable[[int], None]) -> None:
         """Call `then` with the number of partitions of a topic, 0 if it does not exist: now, or once it is known."""
@@ -67,7 +70,7 @@ class ReplyTopics:
             topic = self._wanted.get()
             try:
                 n = self._describe([topic]).get(topic, 0)
-            except KafkaFailure as error:
+            except Exception as error:  # noqa: BLE001 - this thread has to outlive whatever a client raises
                 log.warning("reply_topic_unknown", topic=topic, reason=str(error))
                 n = 0
             with self._lock:

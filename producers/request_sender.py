@@ -15,7 +15,8 @@ from pelton.errors import BrokerUnavailable, InvalidRequest, KafkaFailure, Pelto
 from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
 from pelton.producers.pending_calls import Call
 from pelton.schemas.codes import Code
-from pelton.schemas.request import RequestHead
+from pelton.schemas.headers import CANCEL
+from pelton.schemas.request import Headers
 
 librdkafka_log = logging.getLogger("pelton.producers.librdkafka")
 librdkafka_log.addHandler(logging.NullHandler())
@@ -92,7 +93,7 @@ class RequestSender:
 
     def send_cancel(self, call: Call) -> None:
         """Tell whoever has the call that nobody waits for it; if that cannot be sent, let it be."""
-        headers = RequestHead(correlation_id=call.id, cancels=True).headers()
+        headers: Headers = [*call.headers, (CANCEL, b"1")]  # with the address: ids of two callers may be equal
         with suppress(PeltonError):
             for partition in {call.partition, call.partition if call.hedged_to is None else call.hedged_to}:
                 self._produce(self._producer, call.key, None, headers, partition, None)

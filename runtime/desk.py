@@ -80,12 +80,15 @@ class Desk:
     def score(self, batch: Batch) -> None:
         """Score the requests that somebody still waits for, and answer all of them."""
         started_s = self.progress.batch_started_s = time.monotonic()
-        asked = [pair for records in batch.parts if self.source.assignment.owns(records) for pair in self._of(records)]
+        owned = [records for records in batch.parts if self.source.assignment.owns(records)]
+        asked = [pair for records in owned for pair in self._of(records)]
         live = [call for call, event in asked if event is call and not (call.cancelled or call.expired)]
         scores = iter(self._scorer.score([event for call in live for event in call.events]))
         outcomes: dict[Call, Any] = {call: list(islice(scores, len(call))) for call in live}
         for call, event in asked:
-            self._answer(call, outcomes.get(call) or self._why_not(call, event))
+            # What has left while the model worked is answered by its next owner, which may be this worker again.
+            if self.source.assignment.epoch(call.origin) == call.epoch:
+                self._answer(call, outcomes.get(call) or self._why_not(call, event))
         self.progress.batch_finished_s = time.monotonic()
         self.progress.batch_started_s = 0
         self.batcher.done()
@@ -119,8 +122,9 @@ class Desk:
         self.trials.forget(partitions)
         self.offsets.forget(partitions)
         self._repeats.forget(partitions)
-        gone = set(partitions)
-        self._open = {at: call for at, call in self._open.items() if at[0] not in gone}
+        # In place: another thread may be taking calls out.
+        for at in [at for at in list(self._open) if at[0] in partitions]:
+            self._open.pop(at, None)
 
     def _receive(self, records: Records) -> None:
         kept: list[tuple[int, Call]] = []

@@ -56,7 +56,8 @@ class Reception:
         return Fate.TO_MODEL
 
     def _cancel(self, call: Call) -> None:
-        if pending := self._repeats.pending(call):
+        pending = self._repeats.pending(call)
+        if pending is not None and not pending.cancelled:
             pending.cancelled = True
             self._metrics.cancels.inc()
 

@@ -51,7 +51,8 @@ def assemble_desk(
     batcher, offsets = _batcher(settings, model), Offsets()
     repeats = Repeats(requests.repeats_s, requests.max_repeats)
     topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
-    served = {package.name, f"{package.name}@{package.version_address}"}
+    versions = (package.manifest.version, package.version_address)
+    served = {package.name, *(f"{package.name}@{version}" for version in versions)}
     codec = RequestCodec(package.codec(), served, requests.max_inputs)
     return Desk(
         source=source,

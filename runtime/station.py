@@ -60,6 +60,8 @@ class Station:
         finally:
             self.at_work = None
         self._recent_s.append(time.monotonic() - started_s)
+        # The longest of them: to begin too early costs company in a batch, to begin too late costs the answer.
+        self._batcher.takes_s = max(self._recent_s)
         # The shortest of the last few: one batch that took long on a busy machine does not make a model slow.
         if min(self._recent_s) > SLOW_BATCH_S:
             self.slow.set()

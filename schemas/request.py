@@ -105,7 +105,7 @@ def _digits(found: dict[str, Any], name: str, faults: list[str]) -> int | None:
     value = found.get(name)
     if value is None:
         return None
-    if not value.isdigit() or int(value[:20]) > _LATEST_MS:
+    if not value.isdigit() or len(value) > 20 or int(value) > _LATEST_MS:
         faults.append(f"{name} is not a number of milliseconds since the epoch")
         return None
     return int(value)

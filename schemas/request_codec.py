@@ -36,12 +36,15 @@ class RequestCodec:
 
     def decode(self, value: bytes | None) -> Question | Rejection:
         """Return the question that a value holds, or why it is none: with several inputs, the first at fault counts."""
+        value = value or b""
         try:
-            body = self._body.decode(value or b"")
+            if not value.isascii():
+                value.decode("utf-8")  # the quick decoder does not look at what it skips
+            body = self._body.decode(value)
             single = not bytes(body.inputs).lstrip().startswith(b"[")
             inputs = [body.inputs] if single else self._list.decode(body.inputs)
         except Exception as error:  # noqa: BLE001 - one request must never fail its neighbours
-            return reject(value or b"", error)
+            return reject(value, error)
         if body.model is not None and body.model not in self._served:
             return _refused(Code.UNKNOWN_MODEL, f"{body.model!r} is not served here")
         if not inputs:

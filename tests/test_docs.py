@@ -29,7 +29,7 @@ def test_page_is_up_to_date(name: str) -> None:
 
 def test_pages_name_everything() -> None:
     settings, metrics, codes = ((DOCS / name).read_text() for name in ("settings.md", "metrics.md", "codes.md"))
-    for path in ("`kafka`", "`stream.topics`", "`batch.max_wait_ms`", "`sidecar.port`", "`drain_s`"):
+    for path in ("`kafka`", "`stream.topics`", "`requests`", "`requests.max_inputs`", "`sidecar.port`", "`drain_s`"):
         assert path in settings
     assert all(f"`{name}`" in settings for name in FORBIDDEN)
     assert all(f"`{metric.name}`" in metrics for metric in TABLE)

@@ -1,5 +1,6 @@
 """Blocks of records as a poll brings them, a clock that stands still, and a source on Kafka in memory."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,11 +21,12 @@ def make_block(
     arrived_s: float = 0.0,
     n_bytes: int | None = None,
     events: Sequence[Any] | None = None,
+    due_s: float = math.inf,
 ) -> Records:
     """Records without messages; each weighs ten bytes, and its event is its offset, unless told otherwise."""
     size = 10 * len(offsets) if n_bytes is None else n_bytes
     events = list(offsets) if events is None else list(events)
-    return Records(topic, partition, epoch, [None] * len(offsets), list(offsets), events, size, arrived_s)
+    return Records(topic, partition, epoch, [None] * len(offsets), list(offsets), events, size, arrived_s, due_s)
 
 
 @pytest.fixture
