@@ -73,7 +73,8 @@ class Channel:
     def discard(self) -> None:
         """Drop whatever the producer still holds."""
         self.producer.purge()
-        with suppress(KafkaException):  # a producer that has failed for good says so once more
+        # A producer that has failed for good says so once more; over a report Python makes a SystemError of it.
+        with suppress(KafkaException, SystemError):
             self.producer.poll(0)
 
     def open(self, manner: Manner) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
-from pelton.kafka_errors import RECORD_FAULTS, ErrorLog, failure
+from pelton.kafka_errors import FATAL, RECORD_FAULTS, ErrorLog, client_error, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.faults import culprit, refusal
@@ -128,9 +128,9 @@ class Sink:
         with self._serving:
             try:
                 self._channel.producer.poll(timeout_s)
-            except KafkaException as error:
+            except (KafkaException, SystemError) as raised:
                 # A fatal error comes by the callback and by this way.
-                self._on_error(error.args[0])
+                self._on_error(client_error(raised) or KafkaError(FATAL, str(raised), fatal=True))
             if self._doubt is not None:
                 self._send_again(self._doubt)
 

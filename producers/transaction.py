@@ -11,6 +11,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
+from pelton.kafka_errors import client_error
 from pelton.producers.bounded_call import call_within
 from pelton.verdicts import OF_THE_GROUP, OF_THE_ID, Verdict, judge, why
 
@@ -138,20 +139,16 @@ class Transaction:
         return answer
 
     def _told_by(self, raised: KafkaException | SystemError) -> KafkaError:
-        """Return the client's error; of one that comes up while reports are handled Python makes a SystemError.
-
-        Where it was lost on the way, a call that is wrong within a transaction asks for it, and does nothing else.
-        """
-        told = raised if isinstance(raised, KafkaException) else raised.__cause__
-        if not isinstance(told, KafkaException):
+        """Return the client's error; where it was lost, a call that is wrong within a transaction asks for it."""
+        told = client_error(raised)
+        if told is None:
             try:
                 self._producer.begin_transaction()
             except KafkaException as again:
-                told = again
-            else:
-                raise raised
-        error: KafkaError = told.args[0]
-        return error
+                told = client_error(again)
+        if told is None:
+            raise raised
+        return told
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         verdict = judge(error)

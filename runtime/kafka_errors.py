@@ -100,6 +100,15 @@ def failure(error: KafkaError | KafkaException) -> KafkaFailure:
     return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")
 
 
+def client_error(raised: KafkaException | SystemError) -> KafkaError | None:
+    """Return the client's error, or None where it was lost.
+
+    Of a fatal error that comes up while reports are handled Python makes a SystemError, at times without a cause.
+    """
+    told = raised if isinstance(raised, KafkaException) else raised.__cause__
+    return told.args[0] if isinstance(told, KafkaException) else None
+
+
 def name_taken(error: KafkaError) -> bool:
     """Tell whether a static member could not join because another one still has its name, as it has until it is missed.
 

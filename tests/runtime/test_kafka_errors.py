@@ -14,7 +14,7 @@ from pelton.errors import (
     KafkaFailure,
     TopicMissing,
 )
-from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, ErrorLog, failure
+from pelton.kafka_errors import RECORD_FAULTS, SIZE_FAULTS, ErrorLog, client_error, failure
 
 CODES = {
     name: code
@@ -138,3 +138,11 @@ def test_b60_a_fenced_member_is_known_by_the_text_of_its_fatal_error() -> None:
     text = "Fatal error: Broker: Static consumer fenced by other consumer with same group.instance.id: Fatal error"
     assert type(failure(KafkaError(KafkaError._FATAL, text, fatal=True))) is Fenced
     assert type(failure(KafkaError(KafkaError._FATAL, "Fatal error: something else", fatal=True))) is DeliveryFailed
+
+
+def test_the_clients_error_is_found_in_what_python_made_of_it() -> None:
+    error = KafkaError(KafkaError._FENCED, "fenced", fatal=True)
+    turned = SystemError("returned a result with an exception set")
+    turned.__cause__ = KafkaException(error)
+    assert [client_error(raised) for raised in (KafkaException(error), turned)] == [error, error]
+    assert client_error(SystemError("returned NULL without setting an exception")) is None
