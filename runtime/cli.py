@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pelton import cli_demo, cli_lag, cli_produce, cli_request, cli_scores, cli_serve
+from pelton import cli_demo, cli_doctor, cli_lag, cli_produce, cli_request, cli_scores, cli_serve
 from pelton.errors import PackageError, PeltonError, SettingsError
 
 EXTRAS = {
@@ -71,6 +71,7 @@ app.command("produce")(cli_produce.produce)
 app.command("scores")(cli_scores.scores)
 app.command("request")(cli_request.request)
 app.command("lag")(cli_lag.lag)
+app.command("doctor")(cli_doctor.doctor)
 app.command("demo")(cli_demo.demo)
 app.add_typer(
     typer.Typer(

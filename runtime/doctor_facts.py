@@ -1,0 +1,157 @@
+"""What a cluster says of the topics, the group and the rights that settings need; asked for, never changed."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+from pelton.deadline import Deadline
+from pelton.errors import BrokerUnavailable
+from pelton.kafka_errors import failure
+from pelton.schemas.settings import Settings
+
+_silent = logging.getLogger("pelton.doctor.librdkafka")
+_silent.addHandler(logging.NullHandler())
+_silent.propagate = False
+
+Rights = frozenset[str] | None
+"""Names of the operations that the principal may do, READ and the like; None where the broker does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """One topic that exists; `newest_ms` is the highest timestamp among its last records, None without any."""
+
+    partitions: int
+    replicas: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    rights: Rights = None
+    newest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What was found; a topic that is not in `topics` does not exist or may not be seen."""
+
+    brokers: int
+    config: Mapping[str, str]
+    rights: Rights
+    group_rights: Mapping[str, Rights]
+    topics: Mapping[str, TopicFacts]
+
+
+def gather(settings: Settings, timeout_s: float = 8.0) -> ClusterFacts:
+    """Ask the cluster of these settings; raises KafkaFailure when it does not answer in time or lets nobody in."""
+    return _Inquiry(settings, timeout_s).facts()
+
+
+def topics_of(settings: Settings) -> list[str]:
+    """Return the topics that the settings name, each once; patterns of reply topics are none."""
+    stream, requests = settings.stream, settings.requests
+    named = [*stream.topics, stream.sink, stream.dead_letter, *(requests.topics if requests else ())]
+    return list(dict.fromkeys([*named, *reply_topics(settings)]))
+
+
+def reply_topics(settings: Settings) -> list[str]:
+    """Return the reply topics that are named in full."""
+    return [name for name in (settings.requests.reply_topics if settings.requests else ()) if not {*name} & {*"*?["}]
+
+
+class _Inquiry:
+    def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._settings, self._deadline = settings, Deadline.after(timeout_s)
+        self._properties: dict[str, Any] = {**settings.kafka, "logger": _silent}
+        self._admin = AdminClient(self._properties)
+
+    def facts(self) -> ClusterFacts:
+        settings = self._settings
+        cluster = self._answer(self._admin.describe_cluster(include_authorized_operations=True))
+        broker = ConfigResource(ConfigResource.Type.BROKER, str(cluster.nodes[0].id))
+        groups = [settings.stream.group, *([settings.requests.group] if settings.requests else [])]
+        return ClusterFacts(
+            brokers=len(cluster.nodes),
+            config=self._config(broker),
+            rights=_rights(cluster.authorized_operations),
+            group_rights={group: self._group_rights(group) for group in groups},
+            topics=self._topics(topics_of(settings)),
+        )
+
+    def _topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
+        wanted = TopicCollection(list(names))
+        futures = self._admin.describe_topics(wanted, include_authorized_operations=True)
+        found = {name: self._answer(future, unless=_UNSEEN) for name, future in futures.items()}
+        return {name: self._topic(name, told) for name, told in found.items() if told is not None}
+
+    def _topic(self, name: str, told: Any) -> TopicFacts:
+        return TopicFacts(
+            partitions=len(told.partitions),
+            replicas=min((len(each.replicas) for each in told.partitions), default=0),
+            config=self._config(ConfigResource(ConfigResource.Type.TOPIC, name)),
+            rights=_rights(told.authorized_operations),
+            newest_ms=self._newest_ms(name, len(told.partitions)) if name in self._settings.stream.topics else None,
+        )
+
+    def _config(self, resource: ConfigResource) -> dict[str, str]:
+        found = self._answer(self._admin.describe_configs([resource])[resource], unless=_UNSEEN)
+        return {name: entry.value for name, entry in (found or {}).items() if entry.value is not None}
+
+    def _group_rights(self, group: str) -> Rights:
+        future = self._admin.describe_consumer_groups([group], include_authorized_operations=True)[group]
+        told = self._answer(future, unless=_UNSEEN)
+        return frozenset() if told is None else _rights(told.authorized_operations)
+
+    def _newest_ms(self, topic: str, n_partitions: int) -> int | None:
+        """Return the highest timestamp among the last record of each partition."""
+        consumer = Consumer({**self._properties, "group.id": "pelton-doctor", "enable.auto.commit": False})
+        try:
+            places = [TopicPartition(topic, number) for number in range(n_partitions)]
+            ends = [consumer.get_watermark_offsets(at, timeout=self._left_s()) for at in places]
+            last = [
+                TopicPartition(topic, at.partition, high - 1)
+                for at, (low, high) in zip(places, ends, strict=True)
+                if high > low
+            ]
+            if not last:
+                return None
+            consumer.assign(last)
+            found = consumer.consume(len(last), timeout=min(1.0, self._left_s()))
+            return max((message.timestamp()[1] for message in found if message.error() is None), default=None)
+        except KafkaException:
+            return None  # what may not be read is told by the rights
+        finally:
+            consumer.close()
+
+    def _answer(self, future: "Future[Any]", unless: frozenset[int] = frozenset()) -> Any:
+        """Wait for an answer; return None where it is one of the error codes in `unless`."""
+        try:
+            return future.result(self._left_s())
+        except KafkaException as error:
+            if error.args[0].code() in unless:
+                return None
+            raise failure(error) from error
+        except TimeoutError:
+            brokers = self._settings.kafka.get("bootstrap.servers", "")
+            raise BrokerUnavailable(f"no broker answered at {brokers}") from None
+
+    def _left_s(self) -> float:
+        return max(0.01, self._deadline.remaining_s())
+
+
+_UNSEEN = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_ID_NOT_FOUND,
+    }
+)
+"""What does not exist, or may not be seen, is no fault of the question."""
+
+
+def _rights(operations: Iterable[Any] | None) -> Rights:
+    return None if operations is None else frozenset(operation.name for operation in operations)
