@@ -73,6 +73,7 @@ def test_settings_of_the_example_are_accepted(monkeypatch: pytest.MonkeyPatch) -
     assert load_package(settings.model).name == "payment-risk"
     assert any(f"--topic {settings.stream.topics[0]} " in line for line in commands("pelton"))
     assert any(line.endswith(f"--topic {settings.stream.sink} --table") for line in commands("pelton"))
+    assert any(block in (EXAMPLE / "pelton.yaml").read_text() for block in blocks("yaml"))
 
 
 @pytest.mark.parametrize("line", commands("pelton"))

@@ -49,10 +49,10 @@ class Served:
         self.sources, self.sink, self.dead_letter = stream["topics"], stream["sink"], stream["dead_letter"]
         self.source, self.group = self.sources[0], stream["group"]
         self._log_file = folder / "serve.log"
-        config = folder / "pelton.yaml"
-        config.write_text(yaml.safe_dump(settings))
+        self.config = str(folder / "pelton.yaml")
+        Path(self.config).write_text(yaml.safe_dump(settings))
         with self._log_file.open("wb") as log:
-            self.process = subprocess.Popen([*command, str(config)], stdout=log, stderr=log, cwd=folder, env=_environ())
+            self.process = subprocess.Popen([*command, self.config], stdout=log, stderr=log, cwd=folder, env=_environ())
         self._port = 0
 
     def __enter__(self) -> "Served":
