@@ -76,9 +76,11 @@ def answered(brokers: str, topic_factory: Callable[..., str]) -> Iterator[Answer
 
 
 @pytest.fixture
-def hold(tmp_path: Path) -> Hold:
-    """What keeps a batch in the model."""
-    return Hold(tmp_path)
+def hold(tmp_path: Path) -> Iterator[Hold]:
+    """What keeps a batch in the model, until the test ends at the latest."""
+    held = Hold(tmp_path)
+    yield held
+    held.release()
 
 
 def _server(

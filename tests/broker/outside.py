@@ -65,7 +65,7 @@ class Hold:
 
     def release(self) -> None:
         """Let the model go on."""
-        self._file.unlink()
+        self._file.unlink(missing_ok=True)
 
 
 class Outside:

@@ -20,6 +20,7 @@ from pelton.errors import (
 )
 from pelton.producers.request_body import encode_request
 from pelton.schemas.codes import CODES, Code
+from pelton.schemas.request import read_head
 
 from .caller import Caller, int32
 
@@ -130,6 +131,9 @@ def test_b38_a_call_taken_back_is_cancelled_on_the_other_side_too() -> None:
     caller.turn()
     (cancel,) = caller.requests(call, cancels=True)
     assert (cancel.key(), cancel.value()) == (b"k", None)
+    asked_in, cancelled_in = (read_head(each.headers()) for each in (caller.requests(call)[0], cancel))
+    assert cancelled_in.reply_topic == asked_in.reply_topic == "replies"
+    assert cancelled_in.reply_partition == asked_in.reply_partition == 0
     assert cancel.partition() == caller.requests(call)[0].partition()
     assert isinstance(caller.error(call), CallCancelled)
     caller.board.cancel(call)
