@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -37,6 +38,7 @@ class Sent(StrEnum):
 
 
 Done = Callable[[Sent], None]
+Report = Callable[[KafkaError | None, Any], None]
 
 
 class Replies:
@@ -55,7 +57,8 @@ class Replies:
         self.topics = topics
         self._errors = ErrorLog("replies")
         self._lost, self._renewing = False, threading.Lock()
-        self._channel = Channel(config, Manner.EACH, make_producer, self._on_error)
+        self._open = partial(Channel, config, make_producer=make_producer, on_error=self._on_error)
+        self._channels = {Manner.EACH: self._open(manner=Manner.EACH)}
         self._count = threading.Lock()
         self._in_flight = 0
 
@@ -72,10 +75,11 @@ class Replies:
 
     def serve(self, timeout_s: float = 0) -> None:
         """Serve delivery reports."""
-        try:
-            self._channel.producer.poll(timeout_s)
-        except KafkaException as error:
-            self._on_error(error.args[0])
+        for channel in tuple(self._channels.values()):
+            try:
+                channel.producer.poll(timeout_s if channel.manner is Manner.EACH else 0)
+            except KafkaException as error:
+                self._on_error(error.args[0])
         if self._lost:
             self._renew()
 
@@ -87,7 +91,8 @@ class Replies:
 
     def close(self) -> None:
         """Drop what has not left."""
-        self._channel.producer.purge()
+        for channel in tuple(self._channels.values()):
+            channel.producer.purge()
 
     @property
     def in_flight(self) -> int:
@@ -95,13 +100,15 @@ class Replies:
         return self._in_flight
 
     def _renew(self) -> None:
-        """Replace a producer that has failed for good; what it held is reported as failed."""
+        """Replace the producers after one has failed for good; what they held is reported as failed."""
         if self._renewing.acquire(blocking=False):
             try:
-                dead = self._channel.producer
-                self._channel.open(Manner.EACH)
+                for manner, channel in tuple(self._channels.items()):
+                    dead = channel.producer
+                    channel.open(manner)
+                    with suppress(KafkaException):
+                        dead.poll(0)  # what it has to report after the news of its end
                 self._lost = False
-                dead.poll(0)  # what it has to report after the news of its end
             finally:
                 self._renewing.release()
 
@@ -122,9 +129,9 @@ class Replies:
             log.debug("reply_has_no_topic", topic=head.reply_topic, partition=head.reply_partition)
             done(Sent.NO_TOPIC)
             return
-        self._enqueue(head, value, partial(self._report, head, trace_id, done))
+        self._enqueue(Manner.EACH, head, value, partial(self._report, head, value, trace_id, done))
 
-    def _enqueue(self, head: RequestHead, value: bytes, report: Callable[[KafkaError | None, Any], None]) -> None:
+    def _enqueue(self, manner: Manner, head: RequestHead, value: bytes, report: Report) -> None:
         headers: list[tuple[str, str | bytes | None]] = []
         if head.correlation_id is not None:
             headers.append((CORRELATION_ID, head.correlation_id))
@@ -132,20 +139,32 @@ class Replies:
             headers.append((TRACEPARENT, head.traceparent))
         if self._lost:
             self._renew()
-        topic, partition = str(head.reply_topic), -1 if head.reply_partition is None else head.reply_partition
+        where = {"partition": -1 if head.reply_partition is None else head.reply_partition, "headers": headers}
+        producer = self._channels[manner].producer
         try:
-            self._channel.producer.produce(topic, value, partition=partition, headers=headers, on_delivery=report)
+            producer.produce(str(head.reply_topic), value, **where, on_delivery=report)  # type: ignore[arg-type]
         except KafkaException as error:
             report(error.args[0], None)
         except BufferError:
             report(QUEUE_FULL, None)
 
-    def _report(self, head: RequestHead, trace_id: str, done: Done, error: KafkaError | None, _message: Any) -> None:
-        if error is None:
-            done(Sent.DELIVERED)
-        elif error.code() in SIZE_FAULTS:
+    def _report(
+        self, head: RequestHead, value: bytes, trace_id: str, done: Done, error: KafkaError | None, _message: Any
+    ) -> None:
+        if error is not None and error.code() in SIZE_FAULTS:
+            # A broker refuses all that came along with one too large: alone, each shows what it is.
+            if Manner.SINGLY not in self._channels:
+                self._channels[Manner.SINGLY] = self._open(manner=Manner.SINGLY)
+            self._enqueue(Manner.SINGLY, head, value, partial(self._report_alone, head, trace_id, done))
+        else:
+            self._last_report(head, done, error, None)
+
+    def _report_alone(
+        self, head: RequestHead, trace_id: str, done: Done, error: KafkaError | None, _message: Any
+    ) -> None:
+        if error is not None and error.code() in SIZE_FAULTS:
             value = encode_error(Code.TOO_LARGE, "the answer is too large for its topic", trace_id)
-            self._enqueue(head, value, partial(self._last_report, head, done))
+            self._enqueue(Manner.SINGLY, head, value, partial(self._last_report, head, done))
         else:
             self._last_report(head, done, error, None)
 

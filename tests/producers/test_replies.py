@@ -113,9 +113,20 @@ def test_a_slow_look_up_makes_no_other_answer_wait(office: Any) -> None:
     assert desk.ends[-1] == ("unknown", Sent.DELIVERED)
 
 
+def test_b28_answers_that_are_too_large_only_together_are_sent_as_they_are(office: Any) -> None:
+    """A broker's limit is for a batch of them."""
+    desk = office()
+    desk.kafka.max_bytes["answers"] = 400
+    for n in range(10):
+        desk.send(f"{n}", b"%d" % n * 150, to=0)
+    desk.flush()
+    assert sorted(desk.ends) == [(f"{n}", Sent.DELIVERED) for n in range(10)]
+    assert sorted(desk.values) == [b"%d" % n * 150 for n in range(10)]
+
+
 @pytest.mark.parametrize("refused_by", ["broker", "client"])
 def test_b28_an_answer_too_large_is_replaced_by_one_that_says_so(office: Any, refused_by: str) -> None:
-    desk = office(**({"message.max.bytes": 400} if refused_by == "client" else {}), **{"batch.num.messages": 1})
+    desk = office(**({"message.max.bytes": 400} if refused_by == "client" else {}))
     if refused_by == "broker":
         desk.kafka.max_bytes["answers"] = 400
     desk.send("before", to=0)

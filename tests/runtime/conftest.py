@@ -179,3 +179,18 @@ def road(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Road]:
         return Road(kafka, package, join, settings)
 
     return make
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """`desk("doubler", manual=False, join=True, requests={…}, batch={…})` assembles what answers requests.
+
+    `beside` another it is a second worker of the same group, or the first one's successor.
+    """
+    from .desk_road import TOPICS, DeskRoad
+
+    def make(package: str = "doubler", *, manual: bool = False, beside: Any = None, **options: Any) -> DeskRoad:
+        kafka = beside.kafka if beside else FakeKafka(TOPICS, manual=manual)
+        return DeskRoad(monkeypatch, kafka, package, **options)
+
+    return make
