@@ -56,7 +56,7 @@ class Replies:
     ) -> None:
         self.topics = topics
         self._errors = ErrorLog("replies")
-        self._lost, self._renewing = False, threading.Lock()
+        self._lost, self._closed, self._renewing = False, False, threading.Lock()
         self._open = partial(Channel, config, make_producer=make_producer, on_error=self._on_error)
         self._channels = {Manner.EACH: self._open(manner=Manner.EACH)}
         self._count = threading.Lock()
@@ -85,12 +85,13 @@ class Replies:
 
     def flush(self, deadline: Deadline) -> bool:
         """Wait until every answer is delivered or given up; return whether it was in time."""
-        while self._in_flight and not deadline.expired:
+        while self._in_flight and not deadline.expired and not self._closed:
             self.serve(min(SLICE_S, deadline.remaining_s()))
         return not self._in_flight
 
     def close(self) -> None:
-        """Drop what has not left."""
+        """Drop what has not left; nobody hears of it, so that whoever takes the requests over answers them."""
+        self._closed = True
         for channel in tuple(self._channels.values()):
             channel.producer.purge()
 
@@ -171,6 +172,8 @@ class Replies:
     def _last_report(self, head: RequestHead, done: Done, error: KafkaError | None, _message: Any) -> None:
         if error is None:
             done(Sent.DELIVERED)
+            return
+        if self._closed:
             return
         if isinstance(failure(error), TopicMissing):
             self.topics.forget(str(head.reply_topic))

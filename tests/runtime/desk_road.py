@@ -43,7 +43,7 @@ class Clock:
 class DeskRoad:
     """The desk of one worker on the topic `asked`, with two partitions; answers may go to `answers` and `team-*`.
 
-    The model is one of the packages that the model tests use, or that of the `loop` beside whose road it stands.
+    The model is one of the packages that the model tests use, or that of the stream's `walk` beside it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class DeskRoad:
         package: str = "doubler",
         /,
         *,
-        loop: Any = None,
+        walk: Any = None,
         join: bool = True,
         requests: dict[str, Any] | None = None,
         **settings: Any,
@@ -68,8 +68,9 @@ class DeskRoad:
         settings["batch"] = {"max_wait_ms": 0, **settings.get("batch", {})}
         made = Settings(model=package, stream=stream, requests={**REQUESTS, **(requests or {})}, **settings)
         loaded = load_package(PACKAGES / package / "1")
+        loop = walk.loop if walk else None
         self.metrics = loop.metrics if loop else Metrics()
-        self.model: Any = loaded.load("cpu")
+        self.model: Any = walk.model if walk else loaded.load("cpu")
         scorer = loop.scorer if loop else _scorer(self.model, loaded, made, self.metrics)
         assert made.requests is not None
         self.desk = request_assembly.assemble_desk(

@@ -11,8 +11,8 @@ from pelton.relay import Relay
 class Run:
     """A relay that runs in a thread in the place of the main one, until `stop`."""
 
-    def __init__(self, walk: Any) -> None:
-        self.walk, self.relay = walk, Relay(walk.loop)
+    def __init__(self, walk: Any, desk: Any = None) -> None:
+        self.walk, self.relay = walk, Relay(walk.loop, desk, stream_share=0.25)
         self.error: BaseException | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
