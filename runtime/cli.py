@@ -12,6 +12,7 @@ from pelton.errors import PackageError, PeltonError, SettingsError
 
 EXTRAS = {
     "aiohttp": "serve",
+    "limits": "serve",
     "numpy": "serve",
     "prometheus_client": "serve",
     "psutil": "serve",

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from pelton.consumers.calls import Call
+from pelton.consumers.quota import Quota
 from pelton.consumers.repeats import Repeats, Seen
 from pelton.metrics import Metrics
 from pelton.producers.reply_topics import ReplyTopics
@@ -24,8 +25,16 @@ class Fate(StrEnum):
 class Reception:
     """Decides on requests one by one; belongs to the poll thread."""
 
-    def __init__(self, codec: RequestCodec, repeats: Repeats, topics: ReplyTopics, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        codec: RequestCodec,
+        repeats: Repeats,
+        topics: ReplyTopics,
+        metrics: Metrics,
+        quota: Quota | None = None,
+    ) -> None:
         self._codec, self._repeats, self._topics, self._metrics = codec, repeats, topics, metrics
+        self._quota = quota
 
     def receive(self, call: Call, value: bytes | None) -> Fate | bytes | Rejection:
         """Return what becomes of a request, the answer it had before, or why it gets none."""
@@ -40,6 +49,8 @@ class Reception:
             return Rejection(Code.INVALID, head.fault, "decode", "HeaderFault")
         if call.expired:
             return EXPIRED
+        if self._quota is not None and not self._quota.admits(call):
+            return RATE_LIMITED
         return self._look(call, value or b"")
 
     def _look(self, call: Call, value: bytes) -> Fate | bytes | Rejection:
@@ -63,4 +74,5 @@ class Reception:
 
 
 EXPIRED = Rejection(Code.EXPIRED, "the deadline passed before there was an answer", "decode", "Expired")
+RATE_LIMITED = Rejection(Code.RATE_LIMITED, "too many requests from one caller in a second", "decode", "RateLimited")
 CANCELLED = Rejection(Code.CANCELLED, "the caller has taken the request back", "decode", "Cancelled")

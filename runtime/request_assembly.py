@@ -9,6 +9,7 @@ from pelton.consumers.batch import Lane
 from pelton.consumers.batcher import Batcher
 from pelton.consumers.calls import Patience
 from pelton.consumers.offsets import Offsets
+from pelton.consumers.quota import Quota
 from pelton.consumers.repeats import Repeats
 from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
@@ -53,10 +54,11 @@ def assemble_desk(
     topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
     versions = (package.manifest.version, package.version_address)
     served = {package.name, *(f"{package.name}@{version}" for version in versions)}
+    quota = None if requests.calls_per_s is None else Quota(requests.calls_per_s)
     codec = RequestCodec(package.codec(), served, requests.max_inputs)
     return Desk(
         source=source,
-        reception=Reception(codec, repeats, topics, metrics),
+        reception=Reception(codec, repeats, topics, metrics, quota),
         patience=Patience(requests.deadline_s, requests.max_deadline_s, requests.clock_skew_s),
         batcher=batcher,
         scorer=scorer,

@@ -89,6 +89,11 @@ class Requests(Group):
     repeats_s: Seconds = Field(
         default=300, description="How long a caller's repeat of a request gets the same answer, uncomputed."
     )
+    calls_per_s: Count | None = Field(
+        default=None,
+        description="Most requests of one caller (one reply topic and partition) in any second, by worker; null for no "
+        "limit. Brokers can limit principals and client ids besides.",
+    )
     max_repeats: Count = Field(default=100_000, description="Most requests remembered for that.")
 
     @property

@@ -36,6 +36,7 @@ def test_three_settings_are_enough() -> None:
         "stream_share": 0.25,
         "repeats_s": 300,
         "max_repeats": 100_000,
+        "calls_per_s": None,
     }
 
 
