@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack, overload
+
+from confluent_kafka import Consumer, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import ClientClosed, PeltonError
@@ -34,9 +36,18 @@ class AsyncRequestReplyClient:
     SettingsError for options that cannot work.
     """
 
-    def __init__(self, *, start_s: float = 10.0, **options: Unpack[OptionsOfCalls]) -> None:
+    def __init__(
+        self,
+        *,
+        start_s: float = 10.0,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+        make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+        **options: Unpack[OptionsOfCalls],
+    ) -> None:
         self._start_s = start_s
-        self._board = Switchboard(CallOptions(**options), self._deliver)
+        self._board = Switchboard(
+            CallOptions(**options), self._deliver, make_producer=make_producer, make_consumer=make_consumer
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> Self:

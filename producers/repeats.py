@@ -26,12 +26,13 @@ class Repeats:
 
     def after_sending(self, call: Call, now_s: float) -> tuple[float, Step]:
         """Return when something is due for a call that was sent just now, and what."""
-        steps = [(call.until_s, Step.EXPIRE)]
-        if call.repeats < self._options.repeats:
-            steps.append((now_s + self._silence_s(call), Step.SILENCE))
+        due_s, step = call.until_s, Step.EXPIRE
+        if call.repeats < self._options.repeats and (silent_s := now_s + self._silence_s(call)) < due_s:
+            due_s, step = silent_s, Step.SILENCE
         if self._options.hedge and call.partition >= 0 and call.hedged_to is None and self._latencies.p95_s:
-            steps.append((now_s + self._latencies.p95_s, Step.HEDGE))
-        return min(steps, key=_moment)
+            late_s = now_s + self._latencies.p95_s
+            due_s, step = (late_s, Step.HEDGE) if late_s < due_s else (due_s, step)
+        return due_s, step
 
     def after_failure(self, call: Call, error: PeltonError, now_s: float) -> float | None:
         """Return when a call that failed is to be sent again; None if it is not."""
@@ -47,7 +48,3 @@ class Repeats:
     def _silence_s(self, call: Call) -> float:
         whole_s = self._options.silence_s or (call.until_s - call.began_s) / (self._options.repeats + 1)
         return whole_s * self._uniform(0.9, 1.1)
-
-
-def _moment(step: tuple[float, Step]) -> float:
-    return step[0]

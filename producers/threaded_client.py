@@ -1,10 +1,12 @@
 """Ask over Kafka and wait for the answer, from any number of threads."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack, overload
+
+from confluent_kafka import Consumer, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import PeltonError
@@ -39,7 +41,8 @@ class CallFuture(Future[Any]):
 class RequestReplyClient:
     """Scores events by sending them to a request topic and reading the answers from a reply topic.
 
-    Arguments are those of `CallOptions`. One client serves any number of threads; many clients may share both topics.
+    Arguments are those of `CallOptions`, and what makes its connections (`pelton.testing.FakeKafka` has fakes). One
+    client serves any number of threads; many clients may share both topics.
 
         with RequestReplyClient(kafka="127.0.0.1:9092", requests="risk-requests", replies="risk-replies") as client:
             score = client.call({"payment_id": "p-3", "amount": 250.0, "payments_today": 9}, deadline_s=2.0)
@@ -48,9 +51,18 @@ class RequestReplyClient:
     Raises SettingsError for options that cannot work.
     """
 
-    def __init__(self, *, start_s: float = 10.0, **options: Unpack[OptionsOfCalls]) -> None:
+    def __init__(
+        self,
+        *,
+        start_s: float = 10.0,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+        make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+        **options: Unpack[OptionsOfCalls],
+    ) -> None:
         self._start_s = start_s
-        self._board = Switchboard(CallOptions(**options), _deliver)
+        self._board = Switchboard(
+            CallOptions(**options), _deliver, make_producer=make_producer, make_consumer=make_consumer
+        )
 
     def start(self) -> Self:
         """Connect, and return once no answer can be missed: the place in the replies is taken.

@@ -10,9 +10,7 @@ import pytest
 
 from pelton.deadline import Deadline
 from pelton.errors import CallExpired, InvalidRequest
-from pelton.producers import async_client
 from pelton.producers.client import AsyncRequestReplyClient
-from pelton.producers.switchboard import Switchboard
 from pelton.testing import FakeKafka
 
 OPTIONS: dict[str, Any] = {"kafka": "none", "requests": "requests", "replies": "replies"}
@@ -32,14 +30,11 @@ async def complaints() -> list[Any]:
 
 
 @pytest.fixture
-async def client(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AsyncRequestReplyClient]:
+async def client(kafka: FakeKafka) -> AsyncIterator[AsyncRequestReplyClient]:
     """A client on Kafka in memory, where nobody answers unless the test does."""
 
-    def board(options: Any, deliver: Any) -> Switchboard:
-        return Switchboard(options, deliver, make_producer=kafka.producer, make_consumer=kafka.consumer)
-
-    monkeypatch.setattr(async_client, "Switchboard", board)
-    async with AsyncRequestReplyClient(**OPTIONS) as client:
+    made = AsyncRequestReplyClient(**OPTIONS, make_producer=kafka.producer, make_consumer=kafka.consumer)
+    async with made as client:
         yield client
         await client.close(0.0)
 

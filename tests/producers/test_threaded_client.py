@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from pelton.errors import CallExpired, ClientClosed, InvalidRequest, KafkaFailure
-from pelton.producers import threaded_client
 from pelton.producers.call_errors import ERRORS
 from pelton.producers.client import RequestReplyClient
 from pelton.producers.reply_reader import ReplyReader
-from pelton.producers.switchboard import Switchboard
+from pelton.producers.threaded_client import CallFuture
 from pelton.schemas.codes import CODES, Code
 from pelton.testing import FakeKafka
 
@@ -27,14 +26,11 @@ def kafka() -> FakeKafka:
 
 
 @pytest.fixture
-def client(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> Iterator[RequestReplyClient]:
+def client(kafka: FakeKafka) -> Iterator[RequestReplyClient]:
     """A client on Kafka in memory, where nobody answers unless the test does."""
 
-    def board(options: Any, deliver: Any) -> Switchboard:
-        return Switchboard(options, deliver, make_producer=kafka.producer, make_consumer=kafka.consumer)
-
-    monkeypatch.setattr(threaded_client, "Switchboard", board)
-    with RequestReplyClient(**OPTIONS) as client:
+    made = RequestReplyClient(**OPTIONS, make_producer=kafka.producer, make_consumer=kafka.consumer)
+    with made as client:
         yield client
         client.close(0.0)
 
@@ -64,6 +60,18 @@ def test_b37_call_returns_at_its_deadline_whatever_the_reader_does(
     with pytest.raises(CallExpired):
         client.call(1, deadline_s=0.05)
     go_on.set()
+
+
+def test_an_interrupt_while_waiting_takes_the_call_back(
+    client: RequestReplyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CallFuture, "result", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        client.call(1)
+    assert (client.counts().cancelled, client.counts().pending) == (1, 0)
 
 
 def test_b46_a_queue_that_stays_full_ends_at_the_deadline(kafka: FakeKafka, client: RequestReplyClient) -> None:

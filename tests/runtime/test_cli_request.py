@@ -67,7 +67,7 @@ def options(monkeypatch: pytest.MonkeyPatch, kafka: FakeKafka, tmp_path: Path) -
     """The options of the clients that were made, in a folder without a settings file."""
     made: list[Any] = []
 
-    def board(given: Any, deliver: Any) -> Switchboard:
+    def board(given: Any, deliver: Any, **_: Any) -> Switchboard:
         made.append(given)
         return Switchboard(given, deliver, make_producer=kafka.producer, make_consumer=kafka.consumer)
 
