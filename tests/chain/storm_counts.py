@@ -24,4 +24,6 @@ def counts(crew: Iterable[Served]) -> dict[str, int]:
 
 def _fenced(line: dict[str, Any]) -> bool:
     told = f"{line.get('reason', '')}{line.get('exception', '')}"
-    return line.get("event") in {"producer_replaced", "worker_failed"} and any(word in told for word in FENCED)
+    return line.get("event") in {"producer_replaced", "worker_failed", "worker_fenced"} and any(
+        word in told for word in FENCED
+    )

@@ -43,15 +43,17 @@ class Crew:
         """Wait until some workers have partitions, and choose one of them."""
 
         def found() -> list[Served]:
+            ended = [served for served in self.members if served.process.poll() is not None]
+            assert not ended, f"ended by itself:\n{ended[0].log_text()}"
             holders = [served for served in self.members if holds(served)]
             return holders if len(holders) >= min(at_least, len(self.members)) else []
 
         return rng.choice(eventually(found, ALIKE_S, self.logs))
 
-    def replaced(self, frozen: Served) -> bool:
+    def replaced(self, victim: Served) -> bool:
         """Tell whether others have all the partitions that a frozen worker thinks it has."""
-        others = [served.owned() for served in self.members if served is not frozen]
-        return frozen.owned() <= set().union(*others)
+        others = [served.owned() for served in self.members if served is not victim]
+        return victim.owned() <= set().union(*others)
 
     def remove(self, served: Served) -> None:
         """Have a worker drain and end."""
