@@ -14,7 +14,7 @@ from pelton.consumers.columns import in_columns
 from pelton.consumers.ledger import Ledger
 from pelton.consumers.standing import Standing
 from pelton.deadline import Deadline
-from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure, name_taken
+from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure, fenced_by_commit, name_taken
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
@@ -128,8 +128,7 @@ class Source:
         return messages
 
     def _is_error(self, message: Message) -> bool:
-        error = message.error()
-        if error is None:
+        if (error := message.error()) is None:
             return False
         topic, why = message.topic(), failure(error).args[0]
         self._errors.warn(error, topic)
@@ -137,7 +136,7 @@ class Source:
             self.problems[topic] = why
             if error.code() == NO_RESET:
                 self.unreadable[topic, message.partition() or 0] = why
-        if name_taken(error):
+        if name_taken(error) or (fenced_by_commit(error) and not (self.assignment.partitions and self.ledger.admitted)):
             self.problems[MEMBERSHIP] = error.str()
             self._begin_anew()
         elif error.code() == FATAL:
@@ -145,7 +144,9 @@ class Source:
         return True
 
     def _begin_anew(self) -> None:
-        """Join again in a while with another client: this one gave itself up over a name that is not free yet."""
+        """Join again in a while with another client: this one gave itself up, though nobody has taken its name."""
+        if owned := [TopicPartition(*at) for at in self.assignment.partitions]:
+            self._on_lost(self._consumer, owned)
         self._consumer.close()
         self._consumer = self.ledger.consumer = self._open()
         self.joined, self._join_due = False, Deadline.after(NAME_EVERY_S)

@@ -117,6 +117,15 @@ def name_taken(error: KafkaError) -> bool:
     return error.code() == FATAL and KafkaError(KafkaError.UNRELEASED_INSTANCE_ID).str() in error.str()
 
 
+def fenced_by_commit(error: KafkaError) -> bool:
+    """Tell whether a static member was called fenced over a commit, as it is also if it has no session at the moment.
+
+    The client sends what it was asked to commit once the broker is back, even if its session has run out by then.
+    """
+    text = KafkaError(KafkaError.FENCED_INSTANCE_ID).str()
+    return error.code() == FATAL and text in error.str() and "OffsetCommit" in error.str()
+
+
 class ErrorLog:
     """Logs what a client complains of: each kind of error once in `AGAIN_S` seconds, and how often it came.
 

@@ -10,7 +10,7 @@ from pelton.consumers import source as source_file
 from pelton.consumers.assignment import Assignment
 from pelton.consumers.source import Source
 from pelton.deadline import Deadline
-from pelton.errors import KafkaFailure
+from pelton.errors import Fenced, KafkaFailure
 from pelton.testing import FakeKafka
 
 MAKE = Callable[..., Any]
@@ -172,6 +172,47 @@ def test_b60_a_member_whose_name_is_not_free_yet_joins_later_with_another_client
     one.source._join_due = Deadline.after(0)
     assert [records.offsets for records in one.source.poll(0)] == [[0, 1]]
     assert (one.source.joined, one.source.problems) == (True, {})
+
+
+FENCED = (
+    "Fatal error: Broker: Static consumer fenced by other consumer with same group.instance.id: OffsetCommit failed"
+)
+
+
+def test_b60_a_commit_answered_after_the_session_had_ended_fences_nobody(
+    kafka: FakeKafka, member: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker was away for longer than a session; the commits asked for before were sent when it was back."""
+    one = member(kafka)
+    one.poll()
+    monkeypatch.setattr(source_file, "NAME_EVERY_S", 60.0)
+    one.consumer.lose(*one.source.assignment.partitions)
+    one.source.poll(0)
+    one.consumer.fail(KafkaError(KafkaError._FATAL, FENCED, fatal=True))
+    assert one.source.poll(0) == []
+    assert (one.source.joined, one.source.problems) == (False, {"static membership": FENCED})
+    fill(kafka, "in", 0, 2)
+    one.source._join_due = Deadline.after(0)
+    assert [records.offsets for records in one.source.poll(0)] == [[0, 1]]
+
+
+def test_b60_a_member_let_in_anew_drops_what_it_had_when_its_commit_is_called_fenced(
+    kafka: FakeKafka, member: MAKE
+) -> None:
+    one = member(kafka)
+    one.poll()
+    one.consumer.memberid = lambda: None
+    one.consumer.fail(KafkaError(KafkaError._FATAL, FENCED, fatal=True))
+    assert one.source.poll(0) == []
+    assert one.source.assignment.partitions == []
+
+
+def test_b60_a_commit_of_a_member_in_its_session_that_is_fenced_ends_it(kafka: FakeKafka, member: MAKE) -> None:
+    one = member(kafka)
+    one.poll()
+    one.consumer.fail(KafkaError(KafkaError._FATAL, FENCED, fatal=True))
+    with pytest.raises(Fenced):
+        one.poll()
 
 
 def test_a_passing_error_of_the_connection_is_no_failure(kafka: FakeKafka, member: MAKE) -> None:
