@@ -66,6 +66,18 @@ def test_b35_strange_late_and_double_answers_are_counted_and_nothing_else(client
     assert (counts.late, counts.foreign, counts.expired, counts.pending) == (1, 1, 1, 0)
 
 
+def test_b35_clients_that_share_a_partition_pass_over_each_others_answers(client: Client) -> None:
+    callers = [client(reply_partition=3) for _ in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        asked = [range(first, first + 300) for first in (0, 1000, 2000)]
+        answers = list(threads.map(lambda caller, numbers: caller.call_many(numbers), callers, asked))
+    assert answers == [[2 * number for number in numbers] for numbers in asked]
+    for caller in callers:  # one more call each: all that was answered before it has been read
+        caller.call(1)
+    assert all(600 <= caller.counts().foreign <= 602 for caller in callers)
+    assert {(caller.counts().late, caller.counts().pending) for caller in callers} == {(0, 0)}
+
+
 @pytest.mark.timeout(120, func_only=True)
 def test_b35_two_clients_share_topics_while_one_is_killed_and_comes_back(answered: Answered, client: Client) -> None:
     caller = client(reply_partition=1)
