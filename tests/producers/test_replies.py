@@ -188,6 +188,7 @@ def test_b08_a_producer_that_has_failed_for_good_is_replaced_and_what_it_held_is
         desk.replies.serve()
     else:
         desk.flush()
+    assert len(desk.kafka.producers) == (1 if found_by == "send" else 2)
     desk.kafka.reachable = True
     desk.send("next")
     desk.flush()

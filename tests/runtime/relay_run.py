@@ -9,10 +9,15 @@ from pelton.relay import Relay
 
 
 class Run:
-    """A relay that runs in a thread in the place of the main one, until `stop`."""
+    """A relay that runs in a thread in the place of the main one, until `stop`.
 
-    def __init__(self, walk: Any, desk: Any = None) -> None:
+    `at_rest` is set when that thread waits for something to do.
+    """
+
+    def __init__(self, walk: Any, desk: Any = None, at_rest: threading.Event | None = None) -> None:
         self.walk, self.relay = walk, Relay(walk.loop, desk, stream_share=0.25)
+        if at_rest is not None:
+            self._tell(at_rest)
         self.error: BaseException | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -23,6 +28,16 @@ class Run:
             self.relay.run(self._stopping)
         except Exception as error:  # noqa: BLE001 - whatever ends the run is what the test looks at
             self.error = error
+
+    def _tell(self, at_rest: threading.Event) -> None:
+        slow: Any = self.relay._station.slow
+        wait = slow.wait
+
+        def told(timeout_s: float) -> bool:
+            at_rest.set()
+            return bool(wait(timeout_s))
+
+        slow.wait = told
 
     def await_that(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, looking again after each write to Kafka and each hundredth of a second."""

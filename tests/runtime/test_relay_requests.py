@@ -181,10 +181,15 @@ def test_b05_what_ends_one_walker_ends_the_worker_at_once(
 ) -> None:
     """However long the main thread would wait before it looks again."""
     monkeypatch.setattr("pelton.relay.POLL_S", 1_000.0)
+    waiting, fault = threading.Event(), RuntimeError("a bug")
+
+    def turn(_timeout_s: float) -> None:
+        assert waiting.wait(20)
+        raise fault
+
     found = pair()
-    fault = RuntimeError("a bug")
-    fails(monkeypatch, found.walk.loop if which == "loop" else found.asked.desk, fault)
-    run = start(found)
+    monkeypatch.setattr(found.walk.loop if which == "loop" else found.asked.desk, "turn", turn)
+    run = Run(found.walk, found.asked.desk, at_rest=waiting)
     run._thread.join(20)
     assert run.error is fault
     run.relay.leave()
