@@ -57,7 +57,7 @@ class Batcher:
     def take(self) -> Batch | None:
         """Return the next batch if one is due, else None; `done` must follow once it is finished."""
         with self._lock:
-            if self._closed or self._due_in_s() > 0:
+            if self._due_in_s() > 0:
                 return None
             self._n_taken += 1
             return self._form()
@@ -131,6 +131,8 @@ class Batcher:
         return max(self.n_records / self._max_records, self.n_bytes / self._max_bytes)
 
     def _due_in_s(self) -> float:
+        if self._closed:
+            return math.inf  # who waits for a batch that is due, and is given none, would ask for ever
         if self._allowed is not None:
             return 0.0 if self._allowed and self._queue else math.inf
         if self.n_records >= self._max_size or self._cost.fills(self._queue):

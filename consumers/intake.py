@@ -1,5 +1,6 @@
 """Back-pressure: when to ask Kafka for more, when to wait, when to pause."""
 
+import time
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -9,6 +10,7 @@ from pelton.deadline import Deadline
 from pelton.schemas.records import Records
 
 PAUSE_AFTER_S = 0.5
+LOOK_AGAIN_S = 0.01
 
 
 class Flow(StrEnum):
@@ -41,7 +43,9 @@ class Intake:
         """Return what the source has, or nothing after `timeout_s` at most."""
         self._decide()
         if self._flow is Flow.WAITING:
-            self._batcher.wait_for_room(min(timeout_s, self._patience.remaining_s()))
+            wait_s = min(timeout_s, self._patience.remaining_s())
+            if self._batcher.wait_for_room(wait_s) and self._also_filled() >= 1:
+                time.sleep(min(wait_s, LOOK_AGAIN_S))
             return []
         return self._source.poll(timeout_s, self._batcher.wanted)
 

@@ -77,7 +77,7 @@ def _describe(properties: dict[str, Any]) -> Callable[[Iterable[str]], Mapping[s
 
 def _batcher(settings: Settings, model: Model) -> Batcher:
     batch, queue = settings.batch, settings.queue
-    size: Callable[[Any], int] = getattr(model, "size", len) if batch.max_cost is not None else _one
+    size: Callable[[Any], int] = getattr(model, "size", _one) if batch.max_cost is not None else _one
     return Batcher(
         lane=Lane.REQUESTS,
         max_size=batch.max_size,

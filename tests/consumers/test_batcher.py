@@ -239,6 +239,7 @@ def test_a_closed_batcher_gives_nothing_out(block: MAKE) -> None:
     batcher.put(block([0]))
     batcher.close()
     assert batcher.take() is None
+    assert batcher.due_in_s() == float("inf")
     assert batcher.n_records == 1
 
 

@@ -157,3 +157,16 @@ def test_b23_a_queue_that_is_full_by_bytes_holds_back_as_well(kafka: FakeKafka, 
         road.turn()
     assert road.batcher.n_bytes == 3000
     assert road.intake.flow is Flow.WAITING
+
+
+def test_another_bound_that_is_full_is_looked_at_again_and_again_not_all_the_time(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("pelton.consumers.intake.time.sleep", slept.append)
+    filled = [1.0]
+    intake = Intake(road.member.source, road.batcher, lambda: filled[0])
+    assert [intake.next(0.05) for _ in range(3)] == [[], [], []]
+    assert (intake.flow, slept) == (Flow.WAITING, [0.01, 0.01, 0.01])
+    filled[0] = 0.9
+    assert [records.offsets for records in intake.next(0)] == [[0, 1, 2, 3, 4]]

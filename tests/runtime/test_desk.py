@@ -279,3 +279,51 @@ def test_b23_polling_pauses_while_too_many_answers_are_on_their_way(
     road.walk(3)
     assert road.consumer.paused == set()
     assert [name for name, _, _ in road.answers()] == ["0", "1", "2", "3", "4"]
+
+
+def test_b24_a_model_without_a_size_counts_events_where_cost_closes_a_batch(desk: MAKE) -> None:
+    road = desk(batch={"max_cost": 3})
+    for n in range(6):
+        road.ask(n, f"{n}")
+    road.walk()
+    assert road.model.batches == [3, 3]
+
+
+def test_b05_the_supervisor_sees_requests_that_wait(desk: MAKE) -> None:
+    road = desk()
+    road.ask(1)
+    road.kafka.stalled = {("answers", 0)}
+    road.turn()
+    road.score()
+    road.turn()
+    (records,) = road.desk.offsets._partitions.values()
+    assert road.desk.progress.request_beat_s > 0
+    assert road.desk.progress.oldest_s == road.desk.progress.oldest_request_s == records.arrivals[0][1]
+    road.kafka.stalled = set()
+    road.turn()
+    assert road.desk.progress.oldest_s == 0
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_answers_are_idempotent_and_no_part_of_a_transaction(desk: MAKE, delivery: str) -> None:
+    road = desk(delivery=delivery, kafka={"bootstrap.servers": "b:1"})
+    config = road.producer.config
+    assert {name: config.get(name) for name in ("enable.idempotence", "acks", "transactional.id")} == {
+        "enable.idempotence": True,
+        "acks": "all",
+        "transactional.id": None,
+    }
+    member = road.consumer.config
+    assert (member["group.id"], member["enable.auto.commit"], member["auto.offset.reset"]) == ("rg", False, "earliest")
+
+
+def test_a_batch_waits_for_company_but_not_past_the_nearest_deadline(desk: MAKE) -> None:
+    road = desk(batch={"max_wait_ms": 60_000}, requests={"clock_skew_s": 0})
+    road.ask(1, "patient", within_s=600)
+    road.turn()
+    assert 50 < road.desk.batcher.due_in_s() <= 60
+    road.desk.batcher.takes_s = 5.0
+    road.ask(2, "urgent", within_s=4.5)
+    road.walk()
+    assert sorted(road.answers()) == [("patient", "ok", 2.0), ("urgent", "ok", 4.0)]
+    assert road.metric("batches_total") == {"deadline": 1.0}

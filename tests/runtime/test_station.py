@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from pelton.consumers.batch import Batch, CloseReason, Lane
+from pelton.consumers.batcher import Batcher
+from pelton.schemas.records import Records
 from pelton.station import BUSY_POLL_S, Station
 
 
@@ -91,6 +93,14 @@ def test_what_was_queued_while_the_device_was_looked_at_is_not_left_lying() -> N
     queue.batches.extend([None, batch()])
     assert station(queue, heard.append).serve() is True
     assert len(heard) == 1
+
+
+def test_b10_a_closed_queue_is_asked_once_however_much_waits_in_it() -> None:
+    queue = Batcher(max_size=1, max_wait_s=0.0, max_records=10, max_bytes=10)
+    queue.put(Records("in", 0, 1, [None], [0], [0], 1, 0.0))  # type: ignore[list-item]
+    found = station(queue, lambda _: None)
+    found.close()
+    assert found.serve() is False
 
 
 def test_who_waits_for_records_waits_no_longer_than_until_a_batch_is_due() -> None:

@@ -322,3 +322,36 @@ def test_a_partition_that_cannot_be_read_for_want_of_an_offset_blocks(look: MAKE
     source.unreadable["in", 0] = "no offset, and reset says error"
     seen.watch.status()
     assert seen.told[-2:] == [("ready", ""), ("blocked", "in/0: no offset, and reset says error")]
+
+
+def test_a_worker_that_answers_requests_is_ready_in_both_groups_and_shows_both(look: MAKE, desk: MAKE) -> None:
+    worker, answering = look(manual=True), desk(manual=True, join=False)
+    lag = StatedLag()
+    lag.ends = {("asked", 1): 7}
+    worker.watch = Watch(
+        worker.walk.loop,
+        worker.reporter,
+        worker.lag,
+        identity=IDENTITY,
+        sink_failing_s=10.0,
+        desk=(answering.desk, lag),
+    )
+    answering.desk.source.join(Handover(answering.desk, worker.watch.joined, worker.watch.moving))
+    worker.join()
+    worker.walk.consumer.give(("in", 0))
+    worker.walk.walk()
+    worker.watch.status()
+    assert worker.told == [("joining", "")]
+    for _ in range(3):
+        answering.ask(1, at=1)
+    answering.consumer.give(("asked", 1))
+    answering.turn()
+    answering.desk.source._look_up_positions()
+    assert worker.told[-1] == ("ready", "")
+    found = worker.watch.status().partitions
+    assert [(at.topic, at.partition, at.position, at.lag) for at in found if at.topic == "asked"] == [
+        ("asked", 1, 3, 7 - 3 + 3)
+    ]
+    assert [at.partition for at in found if at.topic == "in"] == [0]
+    assert 'pelton_lag_records{partition="1",topic="asked"} 7.0' in answering.metrics.exposition()
+    assert "pelton_request_queue_records 1.0" in worker.watch.metrics()
