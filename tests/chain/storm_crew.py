@@ -68,8 +68,9 @@ class Crew:
             assert served.ended() == 0, served.log_text()
 
     def logs(self) -> str:
-        """Return the end of each worker's log."""
-        return "\n\n".join("\n".join(served.log_text().splitlines()[-40:]) for served in self.all)
+        """Return what each worker says of itself, and the end of its log."""
+        told = [(served.status().get("workers"), served.log_text().splitlines()[-40:]) for served in self.all]
+        return "\n\n".join("\n".join([str(status), *lines]) for status, lines in told)
 
 
 def holds(served: Served) -> bool:
