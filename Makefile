@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos lint types bench docs check-deploy clean
+.PHONY: help setup demo test chaos interop lint types bench docs check-deploy clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -23,6 +23,9 @@ test: $(STAMP) lint types ## lint, check types, run every test
 
 chaos: $(STAMP) ## kill storms for hours and generated faults, more than `make test` has time for
 	PELTON_CHAOS=1 $(BIN)/pytest -m chaos
+
+interop: $(STAMP) ## callers in other languages ask a served model; needs Java 17 and Maven
+	$(BIN)/pytest -m interop tests/interop
 
 lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff check

@@ -23,7 +23,7 @@ from pelton.kafka_start import await_ready
 from pelton.local_kafka import LocalKafka
 
 START_S = 240.0
-BROKER_FOLDERS = {"broker", "chain"}
+BROKER_FOLDERS = {"broker", "chain", "interop"}
 BROKER_FIXTURES = {"brokers", "own_kafka"}
 # After a kill the controller refuses the broker's return until its last session has run out.
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}

@@ -92,9 +92,11 @@ class Calls:
         return len(seen.read_text().splitlines()) if seen.exists() else 0
 
 
-def desk(serve: Serve, topic_factory: Callable[..., str], outside: Outside, **settings: Any) -> Desk:
-    """Serve `obedient` with requests from a topic with one partition; its clock is that of the callers."""
-    topic = topic_factory(1, prefix="requests")
+def desk(
+    serve: Serve, topic_factory: Callable[..., str], outside: Outside, *, request_partitions: int = 1, **settings: Any
+) -> Desk:
+    """Serve `obedient` with requests; its clock is that of the callers."""
+    topic = topic_factory(request_partitions, prefix="requests")
     requests = {
         "topics": [topic],
         "group": f"group-of-{topic}",

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.broker.conftest import outside, serve
+from tests.broker.conftest import outside, quick_session, serve
 
-__all__ = ["outside", "serve"]
+__all__ = ["outside", "quick_session", "serve"]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
