@@ -178,11 +178,8 @@ def test_a_flush_commits_and_ends_by_its_deadline_or_when_the_group_has_moved_on
     assert (road.scores, road.committed) == ([(0, 0.5)], {0: 1})
 
 
-def test_b20_a_commit_in_another_thread_is_waited_for_and_no_longer_than_the_deadline(
-    exact: MAKE, records: MAKE
-) -> None:
-    road = exact()
-    road.sink.write(records([0]), [0.5])
+def slow_commits(road: Any) -> tuple[threading.Event, threading.Event]:
+    """Let each commit say that it was asked for, and wait until it is answered."""
     asked, answer = threading.Event(), threading.Event()
     commit = road.kafka.producers[0].commit_transaction
 
@@ -192,6 +189,35 @@ def test_b20_a_commit_in_another_thread_is_waited_for_and_no_longer_than_the_dea
         commit(timeout)
 
     road.kafka.producers[0].commit_transaction = slow
+    return asked, answer
+
+
+def test_whoever_writes_does_not_wait_for_a_commit_and_is_in_the_next(exact: MAKE, records: MAKE) -> None:
+    road = exact()
+    road.sink.write(records([0]), [0.5])
+    asked, answer = slow_commits(road)
+    committing = threading.Thread(target=road.sink.commit, args=(Deadline.after(20),), daemon=True)
+    committing.start()
+    assert asked.wait(20)
+    writing = threading.Thread(target=road.sink.write, args=(records([1]), [1.5]), daemon=True)
+    writing.start()
+    writing.join(20)
+    assert not writing.is_alive(), "the commit is not answered yet"
+    assert road.calls.count("begin_transaction") == 1
+    answer.set()
+    committing.join(20)
+    assert (road.scores, road.committed) == ([(0, 0.5)], {0: 1})
+    assert road.calls.count("begin_transaction") == 2, "what was written meanwhile is sent once the commit has ended"
+    road.commit()
+    assert (road.scores, road.committed) == ([(0, 0.5), (1, 1.5)], {0: 2})
+
+
+def test_b20_a_commit_in_another_thread_is_waited_for_and_no_longer_than_the_deadline(
+    exact: MAKE, records: MAKE
+) -> None:
+    road = exact()
+    road.sink.write(records([0]), [0.5])
+    asked, answer = slow_commits(road)
     other = threading.Thread(target=road.sink.commit, args=(Deadline.after(20),), daemon=True)
     other.start()
     assert asked.wait(20)
