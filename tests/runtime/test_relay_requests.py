@@ -238,3 +238,20 @@ def test_a_slow_model_without_work_lets_the_main_thread_rest(pair: MAKE, with_re
     relay.run(stopping)
     assert (stopping.waits, stopping.looks) == (20, 21)
     relay.leave()
+
+
+def test_an_answer_that_goes_nowhere_aborts_nobodys_transaction(pair: MAKE) -> None:
+    found = pair(delivery="exactly-once")
+    found.walk.write(1, 2)
+    found.walk.walk()
+    for topic in ("team-z", "out", "answers"):
+        found.asked.ask(3, topic, topic=topic)
+    found.asked.walk()
+    assert found.asked.answers() == [("answers", "ok", 6.0)]  # it waits for no transaction either
+    assert found.walk.scores == {}
+    found.walk.commit()
+    assert found.walk.scores == {0: [(0, 2.0), (1, 4.0)]}
+    assert found.asked.metric("replies_total") == {"no_topic": 1.0, "forbidden": 1.0, "delivered": 1.0}
+    assert found.asked.metric("transactions_total").keys() <= {"committed"}
+    found.asked.commit()
+    assert (found.walk.committed(), found.asked.committed()) == (2, 3)
