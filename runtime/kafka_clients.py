@@ -24,6 +24,8 @@ _CONSUMER = {
     # Once that much is fetched ahead, look again soon: the default of a second leaves a fast worker without records.
     "fetch.queue.backoff.ms": 20,
     "topic.metadata.refresh.interval.ms": 30_000,
+    # A coordinator that is down is looked up again after a tenth of this: a minute by default.
+    "coordinator.query.interval.ms": 10_000,
     # Sends, commits and heartbeats are small: waiting to fill a packet only adds latency.
     "socket.nagle.disable": True,
 }
