@@ -18,6 +18,7 @@ from rich.console import Console
 
 from benchmarks import events, reading
 from benchmarks.processes import Contender, by_hand, pelton, wait_until_ready
+from benchmarks.requests import measure_requests
 from pelton.local_kafka import LocalKafka
 from pelton.topics import create
 
@@ -164,6 +165,7 @@ def measure(bench: Bench) -> dict[str, Any]:
             "p50_ms": round(p50, 1),
             "p99_ms": round(p99, 1),
         },
+        "request_reply": measure_requests(bench.brokers, bench.folder),
         "startup_s": round(statistics.median(startups), 2),
     }
 

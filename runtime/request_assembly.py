@@ -30,6 +30,8 @@ from pelton.topics import describe
 
 POLL_RECORDS = 512
 LOOK_UP_S = 5.0
+LEAST_QUEUED = 256
+"""With room for a few requests only, partitions would be paused and fetched anew after every other small batch."""
 
 
 def assemble_desk(
@@ -82,7 +84,7 @@ def _batcher(settings: Settings, model: Model) -> Batcher:
         lane=Lane.REQUESTS,
         max_size=batch.max_size,
         max_wait_s=batch.max_wait_ms / 1000,
-        max_records=queue.max_records or 4 * batch.max_size,
+        max_records=queue.max_records or max(LEAST_QUEUED, 4 * batch.max_size),
         max_bytes=queue.max_bytes,
         # A request may hold many events, and it is those that fill a batch.
         cost_limit=batch.max_cost or batch.max_size,

@@ -122,7 +122,8 @@ class Queue(Group):
     """How much waits between polling and scoring, before polling is paused."""
 
     max_records: Count | None = Field(
-        default=None, description="Most records waiting; null for four times `batch.max_size`."
+        default=None,
+        description="Most records waiting; null for four times `batch.max_size`, of requests at least 256.",
     )
     max_bytes: Count = Field(
         default=64 * 1024 * 1024, description="Most bytes waiting, in keys and values; headers do not count."

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicPartition
+
+from pelton.consumers.intake import Flow
 
 MAKE = Callable[..., Any]
 NO_REPLICAS = KafkaError(KafkaError.NOT_ENOUGH_REPLICAS, "Broker: Not enough in-sync replicas")
@@ -327,3 +329,14 @@ def test_a_batch_waits_for_company_but_not_past_the_nearest_deadline(desk: MAKE)
     road.walk()
     assert sorted(road.answers()) == [("patient", "ok", 2.0), ("urgent", "ok", 4.0)]
     assert road.metric("batches_total") == {"deadline": 1.0}
+
+
+def test_small_batches_leave_room_for_many_callers(desk: MAKE) -> None:
+    """Partitions that are paused and resumed after every other batch are fetched anew each time."""
+    road = desk(batch={"max_size": 1})
+    for number in range(64):
+        road.ask(number, f"n{number}")
+    while road.consumer.position([TopicPartition("asked", 0)])[0].offset < 64:
+        road.turn()
+    assert (road.desk.batcher.n_records, road.desk.intake.flow) == (64, Flow.FLOWING)
+    assert road.desk.batcher.filled < 1
