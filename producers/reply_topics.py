@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import structlog
 
@@ -13,6 +14,7 @@ from pelton.deadline import Deadline
 log = structlog.get_logger(__name__)
 
 MISSING_FOR_S = 5.0
+KEPT = 1024
 
 # What a broker takes for a name; anything else is not even asked for.
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
@@ -30,6 +32,7 @@ class ReplyTopics:
 
     def __init__(self, allowed: Iterable[str], describe: Describe) -> None:
         self._allowed, self._describe = tuple(allowed), describe
+        self._matches = lru_cache(KEPT)(self._match)  # asked twice for each request, and a tenth of its cost
         self._known: dict[str, int] = {}
         self._missing: dict[str, Deadline] = {}
         self._lock = threading.Lock()
@@ -64,6 +67,9 @@ class ReplyTopics:
         """How many answers wait for a look-up."""
         with self._lock:
             return sum(map(len, self._waiting.values()))
+
+    def _match(self, topic: str) -> bool:
+        return any(fnmatchcase(topic, pattern) for pattern in self._allowed)
 
     def _look_up(self) -> None:
         while True:
