@@ -1,13 +1,11 @@
-"""Requests while something else goes on: a stream with a backlog, a worker that stops, a caller that is killed."""
+"""Requests while something else goes on: a stream with a backlog, a worker that stops."""
 
 import signal
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from .answered import start
 from .asked import desk, told
 from .conftest import Serve
 from .outside import Hold, Outside, Record, event
@@ -56,25 +54,3 @@ def test_b10_stopped_in_mid_batch_each_request_is_answered_or_left_for_the_next_
     rest = again.eventually(lambda: asked.answers(*records))
     assert [[told(answer)["data"] for answer in each] for each in rest] == [[2 * x] for x in range(30)]
     again.eventually(lambda: outside.finished(asked.group, asked.requests))
-
-
-def test_b35_clients_share_a_reply_topic_while_one_is_killed_and_comes_back(
-    serve: Serve, outside: Outside, topic_factory: Callable[..., str]
-) -> None:
-    asked = desk(serve, topic_factory, outside)
-    mine: list[Any] = []
-    with asked.client(reply_partition=1) as client:
-        asking = threading.Thread(target=lambda: mine.extend(client.call({"x": x}) for x in range(300)))
-        asking.start()
-        where = (outside.brokers, asked.requests, asked.replies, 10_000, 300, "x", 1)
-        with start("calling.py", *where) as first:
-            assert first.stdout is not None
-            before = [first.stdout.readline().strip() for _ in range(100)]
-            first.kill()
-        with start("calling.py", *where) as second:
-            *lines, _counts = second.communicate(timeout=50)[0].splitlines()
-        asking.join(50)
-        right = [f"{number} {2.0 * number}" for number in range(10_000, 10_300)]
-        assert (before, lines) == (right[:100], right)
-        assert mine == [2 * x for x in range(300)]
-        assert (client.counts().pending, client.counts().failed) == (0, 0)

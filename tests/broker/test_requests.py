@@ -1,6 +1,7 @@
 """Questions over a real Kafka: who is answered, what, and at what cost to the model."""
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from pelton.errors import CallExpired, InvalidRequest, ModelFailed
 
+from .answered import start
 from .asked import Calls, Desk, desk, told
 from .conftest import Serve
 from .outside import Hold, Outside, Record, event
@@ -167,3 +169,22 @@ def test_what_is_no_question_is_told_why(asked: Desk) -> None:
     answers = asked.ask(*(asked.record(None, value=value) for value in values))
     codes = [told(answer)["code"] for (answer,) in answers]
     assert codes == ["malformed", "malformed", "malformed", "invalid", "unknown_model"]
+
+
+def test_b35_clients_share_a_reply_topic_while_one_is_killed_and_comes_back(asked: Desk, outside: Outside) -> None:
+    mine: list[Any] = []
+    with asked.client(reply_partition=1) as client:
+        asking = threading.Thread(target=lambda: mine.extend(client.call({"x": x}) for x in range(300)))
+        asking.start()
+        where = (outside.brokers, asked.requests, asked.replies, 10_000, 300, "x", 1)
+        with start("calling.py", *where) as first:
+            assert first.stdout is not None
+            before = [first.stdout.readline().strip() for _ in range(100)]
+            first.kill()
+        with start("calling.py", *where) as second:
+            *lines, _counts = second.communicate(timeout=50)[0].splitlines()
+        asking.join(50)
+        right = [f"{number} {2.0 * number}" for number in range(10_000, 10_300)]
+        assert (before, lines) == (right[:100], right)
+        assert mine == [2 * x for x in range(300)]
+        assert (client.counts().pending, client.counts().failed) == (0, 0)
