@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 CLOSE_S = 2.0
 AGAIN_S = 0.01
+REST_S = 0.004
+"""A transaction begun sooner after the last one is refused (CONCURRENT_TRANSACTIONS), and the client waits 20 ms."""
 
 
 class ExactSink:
@@ -49,19 +51,18 @@ class ExactSink:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
         ended: Callable[[str], None] = lambda _: None,
     ) -> None:
-        topic, self.tries = outputs.rules.topic, Tries(ended)
-        self._topics = (topic, dead_letters.topic)
+        self._topics, self.tries = (outputs.rules.topic, dead_letters.topic), Tries(ended)
         self._channel = Channel(config, Manner.TRANSACTED, make_producer, ErrorLog("producer").warn)
         self._sender = Sender(self._channel, outputs, dead_letters, self._on_report)
         self._timeout_s = int(config["transaction.timeout.ms"]) / 1000
         work = (self._channel, self._sender, membership)
-        self._work = UnitOfWork(*work, topic=topic, timeout_s=self._timeout_s, tries=self.tries)
+        self._work = UnitOfWork(*work, topic=self._topics[0], timeout_s=self._timeout_s, tries=self.tries)
         self._lock = threading.RLock()
         self._room = threading.Condition()
         self._window = Window(limits, self._wait_for_room)
-        self._inbox: deque[tuple[Ticket, float]] = deque()
-        self._waiting: dict[Ticket, float] = {}
-        self._settled: deque[Settled] = deque()
+        self._inbox, self._opens_s = deque[tuple[Ticket, float]](), 0.0
+        self._waiting = dict[Ticket, float]()
+        self._settled = deque[Settled]()
         self._failure: PeltonError | None = None
         self.closed = False
         """Whether nothing is committed any more."""
@@ -71,22 +72,20 @@ class ExactSink:
         """Set while there is something to commit."""
 
     def start(self, deadline: Deadline) -> None:
-        """Take the place of this worker's predecessor; what that left open is aborted.
-
-        Raises BrokerUnavailable when no answer came in time (call again), Fenced or ProducerLost.
-        """
+        """Take the predecessor's place; raises BrokerUnavailable without an answer in time, Fenced or ProducerLost."""
         with self._lock:
             self._work.start(deadline)
 
     def write(self, records: Records, outcomes: Sequence[Any]) -> None:
-        """Hand over what became of each record of a block: a score, a `Rejection` or `TOMBSTONE`.
+        """Hand over what became of each record of a block, waiting while too much is uncommitted already.
 
-        Waits while too much is uncommitted already. Raises the error that ended the commits for good.
+        Raises the error that ended the commits for good.
         """
         for head, own in in_pieces(records, outcomes, self._window.max_records):
             ticket = self._sender.ticket(head, own)
             self._window.enter(ticket.n_outputs, self._check)
             self._inbox.append((ticket, time.monotonic()))
+            self.written.set()
             self._take_in()
 
     def settled(self) -> list[Settled]:
@@ -96,7 +95,7 @@ class ExactSink:
         return [self._settled.popleft() for _ in range(len(self._settled))]
 
     def commit(self, deadline: Deadline) -> bool:
-        """Try to commit what was written, at most until the deadline; return whether all of it is committed now.
+        """Try to commit what was written, at most until the deadline; return whether all of that is committed now.
 
         What could not be committed is kept for the next call. Raises the error that ends the commits for good.
         """
@@ -106,18 +105,16 @@ class ExactSink:
             self._check()
             if not self.closed:
                 self._commit(deadline)
-            committed = not self._waiting
+            return not self._waiting
         except PeltonError as error:
             self.fail(error)
             raise
         finally:
             self._lock.release()
-        self._take_in()
-        return committed and not self._inbox
 
     def flush(self, deadline: Deadline) -> bool:
         """Commit until all is committed; return False once the deadline has passed or the group has moved on."""
-        while not self.commit(deadline):
+        while not self.commit(deadline) or self._inbox:
             if deadline.expired or self.closed or self._work.waits_for_group:
                 return False
             self._wait_for_room(AGAIN_S)
@@ -148,8 +145,8 @@ class ExactSink:
 
     def waiting_s(self) -> float:
         """Return the age of the oldest block that is not committed, in seconds, or 0; from any thread."""
-        started_s = next(iter(list(self._waiting.values())), None)
-        return 0.0 if started_s is None else time.monotonic() - started_s
+        written_s = [*self._waiting.values(), *(at_s for _, at_s in list(self._inbox))]
+        return time.monotonic() - written_s[0] if written_s else 0.0
 
     def reach(self, timeout_s: float) -> None:
         """Ask the broker for the topics written to; from any thread. Raises KafkaFailure unless it has them all."""
@@ -159,12 +156,15 @@ class ExactSink:
         self.hurry.clear()
         self._empty_inbox()
         self._settle(self._work.commit(deadline))
+        self._opens_s = time.monotonic() + REST_S
         if not self._waiting:
             self.written.clear()
+            if self._inbox:  # written while this looked
+                self.written.set()
 
     def _take_in(self) -> None:
-        """Send what was handed over; during a commit nobody waits for that, as it looks here again at its end."""
-        while self._inbox and not self.closed and self._lock.acquire(blocking=False):
+        """Send what was handed over; what comes during a commit or right after it is sent with the next, or by that."""
+        if not self.closed and time.monotonic() >= self._opens_s and self._lock.acquire(blocking=False):
             try:
                 self._empty_inbox()
             finally:
@@ -175,7 +175,6 @@ class ExactSink:
             ticket, written_s = self._inbox.popleft()
             self._waiting[ticket] = written_s
             self._work.add(ticket)
-            self.written.set()
             ticket.carried_bytes = ticket.n_bytes
             self._window.carry(ticket.carried_bytes)
 
@@ -188,8 +187,8 @@ class ExactSink:
             self._room.notify_all()
 
     def _wait_for_room(self, timeout_s: float = SLICE_S) -> None:
-        self.hurry.set()
         with self._room:
+            self.hurry.set()
             self._room.wait(timeout_s)
 
     def _check(self) -> None:

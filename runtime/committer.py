@@ -13,23 +13,23 @@ from pelton.producers.exact_sink import ExactSink
 log = structlog.get_logger(__name__)
 
 SHORTEST_S = 0.02
-SHARE = 4
+SHARE = 3
 SMOOTHING = 0.2
 ATTEMPT_S = 1.0
 LOOK_S = 0.5
 
 
 class Committer:
-    """Commits what was written once it is old enough: the interval is four times what a commit takes, 20 ms at least.
+    """Commits what was written once it is old enough: the interval is three times what a commit takes, 20 ms at least.
 
-    So commits cost a fifth of the time at most, and a slow broker is asked less often. When somebody waits for a
+    So commits take a quarter of the time at most, and a slow broker is asked less often. When somebody waits for a
     commit (the sink is full), it comes at once. It ends with the sink: whoever closes that, ends this.
     """
 
     def __init__(self, sink: ExactSink, metrics: Metrics) -> None:
         self._sink, self._metrics = sink, metrics
         self._interval_s = SHORTEST_S
-        self._took_s = SHORTEST_S / SHARE
+        self._took_s = 0.005
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Who ends transactions, and when: in four times what a commit takes, or at once when somebody waits."""
+"""Who ends transactions, and when: in three times what a commit takes, or at once when somebody waits."""
 
 import threading
 from collections.abc import Callable
@@ -75,15 +75,15 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scripted], Metrics]:
 
 
 @pytest.mark.parametrize("took_s", [0.0, 0.001, 0.004, 0.006, 0.1, 2.0])
-def test_the_interval_is_four_times_what_a_commit_takes_and_20_ms_at_least(
+def test_the_interval_is_three_times_what_a_commit_takes_and_20_ms_at_least(
     commits: Callable[[Scripted], Metrics], took_s: float
 ) -> None:
     sink = Scripted(*[took_s] * 30)
     commits(sink)
     # What commits took, smoothed by a fifth each, from 5 ms on.
     smoothed = [took_s + (0.005 - took_s) * 0.8**n for n in range(30)]
-    assert sink.hurry.waits == pytest.approx([max(0.02, 4 * each) for each in smoothed])
-    assert sink.hurry.waits[-1] == pytest.approx(max(0.02, 4 * took_s), rel=0.2)
+    assert sink.hurry.waits == pytest.approx([max(0.02, 3 * each) for each in smoothed])
+    assert sink.hurry.waits[-1] == pytest.approx(max(0.02, 3 * took_s), rel=0.2)
 
 
 def test_the_age_of_the_oldest_block_counts_in_the_interval(commits: Callable[[Scripted], Metrics]) -> None:
