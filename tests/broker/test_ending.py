@@ -37,7 +37,7 @@ def _stopped_twice(served: Served, outside: Outside, hold: Hold) -> None:
     served.eventually(hold.reached)
     served.eventually(lambda: served.age_s("batch") > COMMITS_S)
     served.tell(signal.SIGTERM)
-    served.eventually(lambda: bool(served.log("draining")))
+    served.eventually(lambda: any("waiting" in line for line in served.log("draining")))
     assert served.stop(signal.SIGTERM, within_s=4) == 0
     assert outside.committed(served.group, served.source) == {0: stuck.offset}
     assert stuck not in outside.scores(served.sink)

@@ -63,6 +63,6 @@ def _told_twice(served: Served, outside: Outside, hold: Hold, traffic: Traffic) 
     served.eventually(hold.reached)
     served.eventually(lambda: served.age_s("batch") > COMMITS_S)
     served.tell(signal.SIGINT)
-    served.eventually(lambda: bool(served.log("draining")))
+    served.eventually(lambda: any("waiting" in line for line in served.log("draining")))
     assert served.stop(signal.SIGINT, within_s=4) == 0
     _left_nothing(served, outside)

@@ -40,7 +40,8 @@ def test_b10_stopped_in_mid_batch_each_request_is_answered_or_left_for_the_next_
     outside.send(asked.requests, *records)
     asked.served.eventually(hold.reached)
     asked.served.tell(signal.SIGTERM)
-    asked.served.eventually(lambda: bool(asked.served.log("draining")))
+    # The supervisor says so first; it is the worker that has to have heard.
+    asked.served.eventually(lambda: any("waiting" in line for line in asked.served.log("draining")))
     hold.release()
     assert asked.served.ended(within_s=12) == 0
     done = outside.committed(asked.group, asked.requests)[0]

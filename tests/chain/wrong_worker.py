@@ -22,7 +22,8 @@ from pelton.states import WorkerState
 
 log = structlog.get_logger("pelton.wrong")
 
-COMMIT_EVERY_S = 0.2
+COMMIT_EVERY_S = 1.0
+"""So long that a transaction is open at nearly every moment, the one at which the group moves on included."""
 AUTO_COMMIT_MS = 10
 LINGER_MS = 1_000
 ANSWER_S = 10.0
