@@ -1,6 +1,6 @@
 """How a worker's parts are put together."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pelton.consumers.assignment import Assignment
@@ -118,10 +118,15 @@ def _batcher(settings: Settings, model: Model) -> Batcher:
         max_records=queue.max_records or 4 * batch.max_size,
         max_bytes=queue.max_bytes,
         cost_limit=batch.max_cost,
-        # A model that inherits from nothing need not have one: then every event costs the same.
-        cost=getattr(model, "size", _one),
+        cost=size_of(model),
     )
 
 
-def _one(_event: Any) -> int:
+def size_of(model: Model) -> Callable[[Any], int]:
+    """Return what tells the cost of an event; a model that inherits from nothing need not, and all cost the same."""
+    return getattr(model, "size", one)
+
+
+def one(_event: Any) -> int:
+    """Return the cost of an event where all cost the same."""
     return 1

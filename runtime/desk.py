@@ -127,12 +127,12 @@ class Desk:
             self._open.pop(at, None)
 
     def _receive(self, records: Records) -> None:
-        kept: list[tuple[int, Call]] = []
-        for row, call in enumerate(calls_of(records, self._patience)):
+        records.events, kept = calls_of(records, self._patience), []
+        for row, call in enumerate(records.events):
             fate = self._reception.receive(call, records.messages[row].value())
             if fate is Fate.TO_MODEL:
                 self._open[call.origin, call.offset] = call
-                kept.append((row, call))
+                kept.append(row)
             elif fate is Fate.OVER:
                 self._over.append(call)
             elif isinstance(fate, Rejection):
@@ -140,10 +140,8 @@ class Desk:
             elif isinstance(fate, bytes):
                 self._reply([call], fate)
         if kept:
-            records.events = [None] * len(records)
-            block = records.select([row for row, _ in kept])
-            block.events = [call for _, call in kept]
-            block.due_s = min(call.deadline_s for _, call in kept)
+            block = records.select(kept)
+            block.due_s = min(call.deadline_s for call in block.events)
             self.batcher.put(block)
 
     def _of(self, records: Records) -> Iterable[tuple[Call, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from pelton.assembly import POLL_RECORDS, one, size_of
 from pelton.consumers.assignment import Assignment
 from pelton.consumers.batch import Lane
 from pelton.consumers.batcher import Batcher
@@ -28,7 +29,6 @@ from pelton.schemas.settings import Settings
 from pelton.schemas.settings_groups import Requests
 from pelton.topics import describe
 
-POLL_RECORDS = 512
 LOOK_UP_S = 5.0
 LEAST_QUEUED = 256
 """With room for a few requests only, partitions would be paused and fetched anew after every other small batch."""
@@ -79,7 +79,7 @@ def _describe(properties: dict[str, Any]) -> Callable[[Iterable[str]], Mapping[s
 
 def _batcher(settings: Settings, model: Model) -> Batcher:
     batch, queue = settings.batch, settings.queue
-    size: Callable[[Any], int] = getattr(model, "size", _one) if batch.max_cost is not None else _one
+    size = one if batch.max_cost is None else size_of(model)
     return Batcher(
         lane=Lane.REQUESTS,
         max_size=batch.max_size,
@@ -90,7 +90,3 @@ def _batcher(settings: Settings, model: Model) -> Batcher:
         cost_limit=batch.max_cost or batch.max_size,
         cost=lambda call: sum(map(size, call.events)),
     )
-
-
-def _one(_event: Any) -> int:
-    return 1
