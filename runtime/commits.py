@@ -13,9 +13,15 @@ COMMIT_EVERY_S = 0.25
 
 
 class Commits:
-    """Commits the offsets below which everything is safe, a few times a second; belongs to the poll thread."""
+    """Commits the offsets below which everything is safe, a few times a second; belongs to the poll thread.
 
-    def __init__(self, source: Source, offsets: Offsets, trials: Trials, metrics: Metrics) -> None:
+    Where the sink commits them, in transactions, there is only to note what it has committed.
+    """
+
+    def __init__(
+        self, source: Source, offsets: Offsets, trials: Trials, metrics: Metrics, *, by_sink: bool = False
+    ) -> None:
+        self._by_sink = by_sink
         self._source, self._offsets, self._trials, self._metrics = source, offsets, trials, metrics
         self._due = Deadline.after(COMMIT_EVERY_S)
         self._refused = 0
@@ -31,6 +37,8 @@ class Commits:
         Without, it is left for the next time while the group does not know this member.
         """
         self._due = Deadline.after(COMMIT_EVERY_S)
+        if self._by_sink:
+            return
         if self._refused != self._source.commits_refused:
             self._refused = self._source.commits_refused
             self._offsets.commit_again()

@@ -60,7 +60,7 @@ class Loop:
         self.totals = Totals()
         self._log = log.bind()
         self.intake = Intake(source, batcher)
-        self.commits = Commits(source, offsets, trials, metrics)
+        self.commits = Commits(source, offsets, trials, metrics, by_sink=sink.transactional)
 
     def turn(self, timeout_s: float) -> None:
         """Poll, decode, queue for a batch, and commit what has become safe; waits for records up to `timeout_s`."""
@@ -73,8 +73,7 @@ class Loop:
             self.metrics.records.inc(len(records))
         self.settle()
         self.trials.step()
-        if not self.sink.transactional:
-            self.commits.when_due()
+        self.commits.when_due()
 
     def score(self, batch: Batch) -> None:
         """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
@@ -102,8 +101,7 @@ class Loop:
 
     def commit(self, *, wait: bool = False) -> None:
         """Commit the offsets below which everything is safe; those of transactions are committed by these alone."""
-        if not self.sink.transactional:
-            self.commits.now(wait=wait)
+        self.commits.now(wait=wait)
 
     def give_back(self, partitions: list[Partition] | None = None) -> None:
         """Take back the marks on these partitions, or on all: this process ends its work there without dying.
