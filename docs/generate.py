@@ -102,7 +102,7 @@ def _kafka_section() -> str:
 def _kafka_defaults() -> dict[str, Any]:
     stream = {"topics": ["events"], "group": "scorers", "sink": "scores"}
     settings = Settings(model="any", stream=stream, delivery="exactly-once")
-    ours = consumer_properties(settings, 0) | producer_properties(settings, transactional_id="any")
+    ours = consumer_properties(settings, settings.stream, 0) | producer_properties(settings, transactional_id="any")
     return {name: value for name, value in ours.items() if name not in FORBIDDEN and name not in settings.kafka}
 
 

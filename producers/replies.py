@@ -1,7 +1,7 @@
 """Answers out: through a producer of their own, which is no part of any transaction."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -15,6 +15,8 @@ from pelton.errors import TopicMissing
 from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.reply_topics import ReplyTopics
+from pelton.producers.tries import Tries
+from pelton.producers.under_way import UnderWay
 from pelton.schemas.codes import Code
 from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT
 from pelton.schemas.reply import encode_error
@@ -52,15 +54,16 @@ class Replies:
         self,
         config: dict[str, Any],
         topics: ReplyTopics,
+        landmarks: Iterable[str],
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
-        self.topics = topics
+        self.topics, self.tries = topics, Tries()
+        self._landmarks = tuple(landmarks)
         self._errors = ErrorLog("replies")
         self._lost, self._closed, self._renewing = False, False, threading.Lock()
         self._open = partial(Channel, config, make_producer=make_producer, on_error=self._on_error)
         self._channels = {Manner.EACH: self._open(manner=Manner.EACH)}
-        self._count = threading.Lock()
-        self._in_flight = 0
+        self._under_way = UnderWay()
 
     def send(self, head: RequestHead, value: bytes, trace_id: str, done: Done) -> None:
         """Send an answer to where its caller reads; `done` hears, from any thread, what became of it."""
@@ -69,8 +72,7 @@ class Replies:
         if not self.topics.allows(topic):
             done(Sent.FORBIDDEN)
             return
-        with self._count:
-            self._in_flight += 1
+        self._under_way.begin()
         self.topics.when_known(topic, partial(self._produce, head, value, trace_id, self._counted(done)))
 
     def serve(self, timeout_s: float = 0) -> None:
@@ -85,9 +87,9 @@ class Replies:
 
     def flush(self, deadline: Deadline) -> bool:
         """Wait until every answer is delivered or given up; return whether it was in time."""
-        while self._in_flight and not deadline.expired and not self._closed:
+        while self.in_flight and not deadline.expired and not self._closed:
             self.serve(min(SLICE_S, deadline.remaining_s()))
-        return not self._in_flight
+        return not self.in_flight
 
     def close(self) -> None:
         """Drop what has not left; nobody hears of it, so that whoever takes the requests over answers them."""
@@ -98,7 +100,19 @@ class Replies:
     @property
     def in_flight(self) -> int:
         """Answers without a delivery report."""
-        return self._in_flight
+        return self._under_way.n
+
+    def waiting_s(self) -> float:
+        """Return for how long answers have been on their way and none was delivered, in seconds; from any thread."""
+        return self._under_way.waiting_s()
+
+    def reach(self, timeout_s: float) -> None:
+        """Ask the broker whether it is there; from any thread. Raises KafkaFailure when it does not answer.
+
+        It is asked for the landmarks, topics known to exist: whether a reply topic does is its callers' concern.
+        """
+        with suppress(TopicMissing):
+            self._channels[Manner.EACH].reach(self._landmarks, timeout_s)
 
     def _renew(self) -> None:
         """Replace the producers after one has failed for good; what they held is reported as failed."""
@@ -119,8 +133,7 @@ class Replies:
 
     def _counted(self, done: Done) -> Done:
         def finished(sent: Sent) -> None:
-            with self._count:
-                self._in_flight -= 1
+            self._under_way.end(arrived=sent is Sent.DELIVERED)
             done(sent)
 
         return finished
@@ -171,11 +184,14 @@ class Replies:
 
     def _last_report(self, head: RequestHead, done: Done, error: KafkaError | None, _message: Any) -> None:
         if error is None:
+            self.tries.succeeded()
             done(Sent.DELIVERED)
             return
         if self._closed:
             return
         if isinstance(failure(error), TopicMissing):
             self.topics.forget(str(head.reply_topic))
+        else:
+            self.tries.failed(error.str())
         self._errors.warn(error, head.reply_topic)
         done(Sent.FAILED)

@@ -9,6 +9,7 @@ from pelton.consumers.inquiry import Inquiry
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
+from pelton.engine import Engine
 from pelton.kafka_clients import (
     client_properties,
     consumer_properties,
@@ -17,20 +18,17 @@ from pelton.kafka_clients import (
     producer_properties,
 )
 from pelton.loop import Loop
-from pelton.metrics import Metrics
-from pelton.models.package import ModelPackage
 from pelton.models.protocol import Model
-from pelton.models.scorer import Scorer
 from pelton.producers.dead_letters import DeadLetters
 from pelton.producers.exact_sink import ExactSink
 from pelton.producers.membership import Membership
 from pelton.producers.outputs import OutputRules, Outputs
 from pelton.producers.sink import Sink
 from pelton.producers.window import WindowLimits
-from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 from pelton.schemas.score import ScoreEncoder
 from pelton.schemas.settings import Settings
+from pelton.schemas.settings_groups import Stream
 from pelton.schemas.topic_limits import TopicLimits
 
 POLL_RECORDS = 512
@@ -38,30 +36,27 @@ POLL_RECORDS = 512
 
 def assemble(
     settings: Settings,
-    package: ModelPackage,
-    model: Model,
-    scorer: Scorer,
+    stream: Stream,
+    engine: Engine,
     *,
     index: int,
     sink_partitions: int,
     limits: Mapping[str, TopicLimits],
     transactional_id: str | None = None,
-    metrics: Metrics,
-    progress: Progress,
 ) -> Loop:
-    """Build the loop of one worker around a warm scorer; opens the connections, joins nothing yet."""
-    codec = package.codec()
-    stream, exactly_once = settings.stream, settings.delivery == "exactly-once"
-    rules = _rules(settings, codec, sink_partitions, limits[stream.sink])
+    """Build the road of events around a warm model; opens the connections, joins nothing yet."""
+    package, codec = engine.package, engine.package.codec()
+    exactly_once = settings.delivery == "exactly-once"
+    rules = _rules(settings, stream, codec, sink_partitions, limits[stream.sink])
     properties = producer_properties(settings, min(each.max_bytes for each in limits.values()), transactional_id)
     source = Source(
-        consumer_properties(settings, index),
+        consumer_properties(settings, stream, index),
         list(stream.topics),
         Assignment(),
         max_records=max(POLL_RECORDS, settings.batch.max_size),
         transactional=exactly_once,
     )
-    batcher, offsets = _batcher(settings, model), Offsets()
+    batcher, offsets = _batcher(settings, engine.model), Offsets()
     trials = Trials(source.ledger, batcher, offsets, settings.poison_starts)
     window = WindowLimits(max_in_flight(settings, properties), settings.queue.max_bytes)
     outputs = Outputs(rules, ScoreEncoder(package.name, package.version_address))
@@ -69,32 +64,33 @@ def assemble(
     dead_letters = DeadLetters(stream.dead_letter, f"{package.name}@{package.version_address}", letter_bytes)
     sink: Sink | ExactSink
     if exactly_once:
-        membership = _membership(settings, source, trials)
-        sink = ExactSink(properties, outputs, dead_letters, membership, limits=window, ended=metrics.ended)
+        membership = _membership(settings, stream.group, source, trials)
+        sink = ExactSink(properties, outputs, dead_letters, membership, limits=window, ended=engine.metrics.ended)
     else:
         sink = Sink(properties, outputs, dead_letters, limits=window)
     return Loop(
         source=source,
         codec=codec,
         batcher=batcher,
-        scorer=scorer,
+        scorer=engine.scorer,
         sink=sink,
         offsets=offsets,
         trials=trials,
-        metrics=metrics,
-        progress=progress,
+        metrics=engine.metrics,
+        progress=engine.progress,
     )
 
 
-def _membership(settings: Settings, source: Source, trials: Trials) -> Membership:
-    inquiry = Inquiry({**client_properties(settings), "group.id": settings.stream.group})
+def _membership(settings: Settings, group: str, source: Source, trials: Trials) -> Membership:
+    inquiry = Inquiry({**client_properties(settings), "group.id": group})
     return Membership(
         owns=source.assignment.owns, member=lambda: source.member, notes=trials.notes, committed=inquiry.offsets
     )
 
 
-def _rules(settings: Settings, codec: EventCodec, sink_partitions: int, limits: TopicLimits) -> OutputRules:
-    stream = settings.stream
+def _rules(
+    settings: Settings, stream: Stream, codec: EventCodec, sink_partitions: int, limits: TopicLimits
+) -> OutputRules:
     return OutputRules(
         topic=stream.sink,
         n_partitions=sink_partitions,

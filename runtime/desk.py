@@ -29,6 +29,7 @@ from pelton.schemas.codes import CODES, Code
 from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection
 from pelton.schemas.reply import encode_error
+from pelton.totals import Totals
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +61,7 @@ class Desk:
     ) -> None:
         self.source, self.batcher, self.offsets, self.trials = source, batcher, offsets, trials
         self.metrics, self.progress, self.sink = metrics, progress, replies
+        self.totals = Totals()
         self._reception, self._patience, self._repeats, self._scorer = reception, patience, repeats, scorer
         self.intake = Intake(source, batcher, lambda: replies.in_flight / MOST_IN_FLIGHT)
         self.commits = Commits(source, offsets, trials, metrics)
@@ -103,6 +105,7 @@ class Desk:
         over = [self._over.popleft() for _ in range(len(self._over))]
         for end, n in Counter(self._ends.popleft() for _ in range(len(self._ends))).items():
             self.metrics.replies.labels(end).inc(n)
+            self.totals.answered += n if end is Sent.DELIVERED else 0
         if over:
             self.metrics.reply.observe(time.monotonic() - min(call.arrived_s for call in over))
         for records in _as_records(over):
@@ -125,6 +128,10 @@ class Desk:
         # In place: another thread may be taking calls out.
         for at in [at for at in list(self._open) if at[0] in partitions]:
             self._open.pop(at, None)
+
+    def measure(self) -> None:
+        """Set the metric of what waits here; from any thread."""
+        self.metrics.request_queue.set(self.batcher.n_records)
 
     def _receive(self, records: Records) -> None:
         records.events, kept = calls_of(records, self._patience), []

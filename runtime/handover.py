@@ -6,9 +6,8 @@ import structlog
 
 from pelton.consumers.assignment import Partition
 from pelton.deadline import Deadline
-from pelton.desk import Desk
 from pelton.errors import KafkaFailure
-from pelton.loop import Loop
+from pelton.road import Road
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
@@ -22,39 +21,39 @@ class Handover:
     Called during a poll, while the whole group waits, so all of it ends within `REVOKE_BUDGET_S`.
     """
 
-    def __init__(self, loop: Loop | Desk, on_joined: Callable[[], None], on_moving: Callable[[], None]) -> None:
-        self._loop = loop
+    def __init__(self, road: Road, on_joined: Callable[[], None], on_moving: Callable[[], None]) -> None:
+        self._road = road
         self._on_joined, self._on_moving = on_joined, on_moving
 
     def on_assigned(self, partitions: list[Partition]) -> None:
         """Say that the group is joined; a member without a partition has joined as well."""
-        self._loop.metrics.rebalances.labels("assigned").inc()
-        self._loop.trials.assigned(partitions)
+        self._road.metrics.rebalances.labels("assigned").inc()
+        self._road.trials.assigned(partitions)
         self._on_joined()
 
     def on_revoked(self, partitions: list[Partition]) -> None:
         """Drop what waits, let the batch in hand end, and commit what became safe."""
-        loop = self._loop
-        loop.metrics.rebalances.labels("revoked").inc()
+        road = self._road
+        road.metrics.rebalances.labels("revoked").inc()
         self._on_moving()
         deadline = Deadline.after(REVOKE_BUDGET_S)
-        loop.batcher.drop(_of(partitions))
-        if not (loop.batcher.wait_for_batch(deadline.remaining_s()) and loop.sink.flush(deadline)):
+        road.batcher.drop(_of(partitions))
+        if not (road.batcher.wait_for_batch(deadline.remaining_s()) and road.sink.flush(deadline)):
             log.warning("revoked_unfinished", partitions=partitions, budget_s=REVOKE_BUDGET_S)
-        loop.settle()
-        loop.give_back(partitions)
+        road.settle()
+        road.give_back(partitions)
         try:
-            loop.commit(wait=True)
+            road.commit(wait=True)
         except KafkaFailure as error:
             log.warning("commit_refused", partitions=partitions, reason=str(error))
-        self._loop.forget(partitions)
+        self._road.forget(partitions)
 
     def on_lost(self, partitions: list[Partition]) -> None:
         """Drop everything: another member may be at work on these already."""
-        self._loop.metrics.rebalances.labels("lost").inc()
+        self._road.metrics.rebalances.labels("lost").inc()
         self._on_moving()
-        self._loop.batcher.drop(_of(partitions))
-        self._loop.forget(partitions)
+        self._road.batcher.drop(_of(partitions))
+        self._road.forget(partitions)
 
 
 def _of(partitions: list[Partition]) -> Callable[[Records], bool]:

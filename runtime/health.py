@@ -62,7 +62,7 @@ class WorkerView:
     batch_finished_s: float = 0.0
     oldest_unfinished_s: float = 0.0
     in_flight: int = 0
-    """Scores and dead letters the broker has not acknowledged yet."""
+    """Scores, dead letters and answers the broker has not acknowledged yet."""
 
 
 @dataclass(frozen=True, slots=True)

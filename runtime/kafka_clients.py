@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from pelton.schemas.settings import Settings
+from pelton.schemas.settings_groups import Stream
 
 IN_FLIGHT_BATCHES = 16
 
@@ -46,9 +47,8 @@ _ANSWERS = {"linger.ms": 0, "message.timeout.ms": 30_000}
 _TRANSACTIONAL = {"transaction.timeout.ms": 10_000}
 
 
-def consumer_properties(settings: Settings, index: int) -> dict[str, Any]:
+def consumer_properties(settings: Settings, stream: Stream, index: int) -> dict[str, Any]:
     """Return the properties of a worker's consumer; what breaks the delivery promise cannot be set."""
-    stream = settings.stream
     properties = _member(settings, stream.group) | {"auto.offset.reset": stream.reset}
     if stream.static_id:
         properties["group.instance.id"] = f"{stream.static_id}-{index}"

@@ -1,7 +1,6 @@
 """The road of a record, and the whole of what a worker does: poll → decode → batch → score → write → commit."""
 
 import time
-from dataclasses import dataclass
 
 import structlog
 
@@ -21,17 +20,9 @@ from pelton.producers.sink import Sink
 from pelton.producers.tickets import Settled
 from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
+from pelton.totals import Totals
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class Totals:
-    """What became of records since this process began."""
-
-    records: int = 0
-    scored: int = 0
-    dead_letters: int = 0
 
 
 class Loop:
@@ -118,6 +109,11 @@ class Loop:
         """Drop what is known of partitions that have left."""
         self.trials.forget(partitions)
         self.offsets.forget(partitions)
+
+    def measure(self) -> None:
+        """Set the metrics of what waits here; from any thread."""
+        self.metrics.queue_records.set(self.batcher.n_records)
+        self.metrics.queue_bytes.set(self.batcher.n_bytes)
 
     def _measure(self, batch: Batch, took_s: float) -> None:
         self.metrics.batches.labels(batch.closed_by).inc()

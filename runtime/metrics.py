@@ -104,7 +104,7 @@ class Metrics(_Table):
     queue_records: Annotated[Gauge, Row("pelton_queue_records", "Records waiting for a batch.")]
     queue_bytes: Annotated[Gauge, Row("pelton_queue_bytes", "Bytes of the records waiting for a batch.")]
     in_flight: Annotated[
-        Gauge, Row("pelton_in_flight_deliveries", "Scores and dead letters sent and not yet acknowledged.")
+        Gauge, Row("pelton_in_flight_deliveries", "Scores, dead letters and answers sent, not yet acknowledged.")
     ]
     lag: Annotated[
         Gauge,
@@ -119,7 +119,7 @@ class Metrics(_Table):
     ]
     sink_retries: Annotated[
         Counter,
-        Row("pelton_sink_retries_total", "Tries to commit, or to deliver what was doubted, that failed."),
+        Row("pelton_sink_retries_total", "Tries that failed: to commit, to deliver what was doubted, or an answer."),
     ]
     answers: Annotated[Counter, Row("pelton_answers_total", "Requests answered, by code.", ("code",))]
     replies: Annotated[

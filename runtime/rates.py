@@ -4,6 +4,7 @@ import time
 from collections import deque
 
 from pelton.reports import StatusReport
+from pelton.totals import COUNTS
 
 WINDOW_S = 10.0
 """How far back a rate looks, in seconds."""
@@ -27,12 +28,11 @@ class Rates:
         self._seen.clear()
 
     def per_s(self) -> dict[str, float]:
-        """Return the rates of records, scored and dead letters; zero until two reports came."""
+        """Return the rates of records, scored, dead letters and answered; zero until two reports came."""
         (then_s, then), (now_s, now) = (self._seen[0], self._seen[-1]) if self._seen else ((0.0, _NONE),) * 2
         span_s = now_s - then_s
         return {
-            name: round((getattr(now, name) - getattr(then, name)) / span_s, 3) if span_s else 0.0
-            for name in ("records", "scored", "dead_letters")
+            name: round((getattr(now, name) - getattr(then, name)) / span_s, 3) if span_s else 0.0 for name in COUNTS
         }
 
 

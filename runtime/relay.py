@@ -2,15 +2,16 @@
 
 import threading
 import time
+from collections.abc import Mapping
 
 from pelton.consumers.batch import Lane
+from pelton.consumers.batcher import Batcher
 from pelton.consumers.lanes import Lanes
 from pelton.deadline import Deadline
-from pelton.desk import Desk
 from pelton.errors import KafkaFailure, OutOfMemory
-from pelton.loop import Loop
+from pelton.road import Road
 from pelton.station import Station
-from pelton.walker import POLL_S, STAND_IN_S, Road, Walker
+from pelton.walker import POLL_S, STAND_IN_S, Walker
 
 SURPRISE_S = 0.05
 FINISH_SHARE = 0.8
@@ -24,10 +25,10 @@ class Relay:
     member stays in its group however slow the model is, and the next batch is decoded meanwhile.
     """
 
-    def __init__(self, loop: Loop, desk: Desk | None = None, stream_share: float = 1.0) -> None:
-        self._station = _station(loop, desk, stream_share)
-        self._progress = loop.progress
-        roads: list[Road] = [loop, desk] if desk else [loop]
+    def __init__(self, *roads: Road, stream_share: float = 0.0) -> None:
+        queue = _queue({road.batcher.lane: road.batcher for road in roads}, stream_share)
+        self._station = Station(queue, {road.batcher.lane: road.score for road in roads})
+        self._progress = roads[0].progress
         self._walkers = [Walker(road, self._station, f"walker-{number}") for number, road in enumerate(roads)]
 
     def run(self, stopping: threading.Event) -> None:
@@ -79,9 +80,8 @@ class Relay:
         return self._station.slow.is_set() or time.monotonic() - started_s > SURPRISE_S
 
 
-def _station(loop: Loop, desk: Desk | None, stream_share: float) -> Station:
-    """Return the place before the device, for the stream alone or for both roads."""
-    if desk is None:
-        return Station(loop.batcher, {Lane.STREAM: loop.score})
-    lanes = Lanes(desk.batcher, loop.batcher, stream_share)
-    return Station(lanes, {Lane.STREAM: loop.score, Lane.REQUESTS: desk.score})
+def _queue(queues: Mapping[Lane, Batcher], stream_share: float) -> Batcher | Lanes:
+    """Return what the device takes its batches from: the only queue, or both by turns."""
+    if len(queues) == 1:
+        return next(iter(queues.values()))
+    return Lanes(queues[Lane.REQUESTS], queues[Lane.STREAM], stream_share)

@@ -57,6 +57,7 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     records: int = 0
     scored: int = 0
     dead_letters: int = 0
+    answered: int = 0
     in_flight: int = 0
     sink_attempts: int = 0
     sink_failing_s: float = 0.0
@@ -106,8 +107,7 @@ class Reporter:
     """
 
     def __init__(self, fd: int, on_lost: Callable[[], None] | None = None) -> None:
-        self._fd = fd
-        self._on_lost = on_lost or _end_orphaned
+        self._fd, self._on_lost = fd, on_lost or _end_orphaned
         self._current = StateReport(WorkerState.STARTING)
         self._waiting: deque[Report] = deque()
         self._wake = threading.Condition()

@@ -1,4 +1,4 @@
-"""How the parts that answer requests are put together, around the model of the stream."""
+"""How the parts that answer requests are put together."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -15,14 +15,11 @@ from pelton.consumers.repeats import Repeats
 from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
 from pelton.desk import Desk
+from pelton.engine import Engine
 from pelton.kafka_clients import client_properties, reply_producer_properties, request_consumer_properties
-from pelton.metrics import Metrics
-from pelton.models.package import ModelPackage
 from pelton.models.protocol import Model
-from pelton.models.scorer import Scorer
 from pelton.producers.replies import Replies
 from pelton.producers.reply_topics import ReplyTopics
-from pelton.progress import Progress
 from pelton.reception import Reception
 from pelton.schemas.request_codec import RequestCodec
 from pelton.schemas.settings import Settings
@@ -34,24 +31,16 @@ LEAST_QUEUED = 256
 """With room for a few requests only, partitions would be paused and fetched anew after every other small batch."""
 
 
-def assemble_desk(
-    settings: Settings,
-    requests: Requests,
-    package: ModelPackage,
-    model: Model,
-    scorer: Scorer,
-    *,
-    metrics: Metrics,
-    progress: Progress,
-) -> Desk:
-    """Build what answers requests around a warm scorer; opens the connections, joins nothing yet."""
+def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Desk:
+    """Build what answers requests around a warm model; opens the connections, joins nothing yet."""
+    package = engine.package
     source = Source(
         request_consumer_properties(settings, requests.group),
         list(requests.topics),
         Assignment(),
         max_records=POLL_RECORDS,
     )
-    batcher, offsets = _batcher(settings, model), Offsets()
+    batcher, offsets = _batcher(settings, engine.model), Offsets()
     repeats = Repeats(requests.repeats_s, requests.max_repeats)
     topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
     versions = (package.manifest.version, package.version_address)
@@ -60,16 +49,16 @@ def assemble_desk(
     codec = RequestCodec(package.codec(), served, requests.max_inputs)
     return Desk(
         source=source,
-        reception=Reception(codec, repeats, topics, metrics, quota),
+        reception=Reception(codec, repeats, topics, engine.metrics, quota),
         patience=Patience(requests.deadline_s, requests.max_deadline_s, requests.clock_skew_s),
         batcher=batcher,
-        scorer=scorer,
+        scorer=engine.scorer,
         repeats=repeats,
-        replies=Replies(reply_producer_properties(settings), topics),
+        replies=Replies(reply_producer_properties(settings), topics, requests.topics),
         offsets=offsets,
         trials=Trials(source.ledger, batcher, offsets, settings.poison_starts),
-        metrics=metrics,
-        progress=progress,
+        metrics=engine.metrics,
+        progress=engine.progress,
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from pelton.health import CRASH_LOOP
 from pelton.keeper import Keeper
+from pelton.totals import COUNTS
 
 
 def describe_worker(keeper: Keeper) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def describe_worker(keeper: Keeper) -> dict[str, Any]:
         "crash_loop": view.deaths >= CRASH_LOOP,
         "model": {"name": status.model, "version": status.version, "device": status.device},
         "startup_s": status.startup_s,
-        "totals": {name: getattr(status, name) for name in ("records", "scored", "dead_letters")},
+        "totals": {name: getattr(status, name) for name in COUNTS},
         "per_s": keeper.rates.per_s(),
         "in_flight": status.in_flight,
         "sink": {

@@ -6,13 +6,9 @@ from collections.abc import Callable
 import structlog
 
 from pelton.deadline import Deadline
-from pelton.desk import Desk
 from pelton.errors import KafkaFailure
-from pelton.loop import Loop
+from pelton.road import Road
 from pelton.station import Station
-
-Road = Loop | Desk
-"""What a worker walks: the stream's road, or that of the requests."""
 
 log = structlog.get_logger(__name__)
 

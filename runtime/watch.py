@@ -1,38 +1,42 @@
 """What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import msgspec
 import structlog
 
+from pelton.consumers.batch import Lane
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
-from pelton.desk import Desk
 from pelton.errors import KafkaFailure
-from pelton.loop import Loop
 from pelton.partition_view import PartitionView
 from pelton.reports import Reporter, StatusReport
+from pelton.road import Road
 from pelton.states import WorkerState
+from pelton.totals import Totals
 
 log = structlog.get_logger(__name__)
 
 REACH_EVERY_S = 5.0
 ANSWER_S = 2.0
+LEAVES = {Lane.STREAM: "scores", Lane.REQUESTS: "answers"}
 
 
 class Watch:
-    """Looks at a running loop from the reporter's thread; never holds it up."""
+    """Looks at the roads of a worker from the reporter's thread; never holds them up."""
 
     def __init__(
         self,
-        loop: Loop,
+        roads: Mapping[Road, Lag],
         reporter: Reporter,
-        lag: Lag,
         *,
         identity: StatusReport,
         sink_failing_s: float,
-        desk: tuple[Desk, Lag] | None = None,
     ) -> None:
-        self._loop, self._reporter = loop, reporter
-        self._desk = desk[0] if desk else None
-        self._views = [PartitionView(loop, lag), *([PartitionView(*desk)] if desk else [])]
+        self._roads, self._reporter = list(roads), reporter
+        self._views = [PartitionView(road, lag) for road, lag in roads.items()]
+        self._metrics = self._roads[0].metrics
         self._identity, self._sink_failing_s = identity, sink_failing_s
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
@@ -54,43 +58,45 @@ class Watch:
         if self._reporter.current is WorkerState.READY:
             self._tell(WorkerState.REBALANCING, "")
 
+    @property
+    def totals(self) -> Totals:
+        """What became of the records of all roads."""
+        return sum((road.totals for road in self._roads), Totals())
+
+    @property
+    def in_flight(self) -> int:
+        """How much was sent and is not acknowledged yet."""
+        return sum(road.sink.in_flight for road in self._roads)
+
     def status(self) -> StatusReport:
         """Return what `/status` shows of this worker, and tell the supervisor when its state has changed."""
         if not self._draining:
             self._judge()
-        loop = self._loop
-        return StatusReport(
-            model=self._identity.model,
-            version=self._identity.version,
-            device=self._identity.device,
-            startup_s=self._identity.startup_s,
-            records=loop.totals.records,
-            scored=loop.totals.scored,
-            dead_letters=loop.totals.dead_letters,
-            in_flight=loop.sink.in_flight,
-            sink_attempts=loop.sink.tries.attempts,
-            sink_failing_s=round(max(self._late_s, loop.sink.tries.failing_s()), 3),
-            sink_reason=self._unreachable or loop.sink.tries.reason,
-            # A worker that ends does not wait for the broker's answer.
-            partitions=[
-                status for view in self._views for status in view.look(ask=not (self._unreachable or self._draining))
-            ],
+        tries = [road.sink.tries for road in self._roads]
+        # A worker that ends does not wait for the broker's answer.
+        ask = not (self._unreachable or self._draining)
+        return msgspec.structs.replace(
+            self._identity,
+            **asdict(self.totals),
+            in_flight=self.in_flight,
+            sink_attempts=max(each.attempts for each in tries),
+            sink_failing_s=round(max(self._late_s, *(each.failing_s() for each in tries)), 3),
+            sink_reason=self._unreachable or next((each.reason for each in tries if each.reason), ""),
+            partitions=[status for view in self._views for status in view.look(ask=ask)],
         )
 
     def metrics(self) -> str:
         """Return the worker's metrics in Prometheus' text format."""
-        loop = self._loop
-        loop.metrics.queue_records.set(loop.batcher.n_records)
-        loop.metrics.queue_bytes.set(loop.batcher.n_bytes)
-        loop.metrics.in_flight.set(loop.sink.in_flight)
-        retries, self._retries = loop.sink.tries.total - self._retries, loop.sink.tries.total
-        loop.metrics.sink_retries.inc(retries)
-        if self._desk is not None:
-            loop.metrics.request_queue.set(self._desk.batcher.n_records)
-        return loop.metrics.exposition()
+        for road in self._roads:
+            road.measure()
+        self._metrics.in_flight.set(self.in_flight)
+        total = sum(road.sink.tries.total for road in self._roads)
+        retries, self._retries = total - self._retries, total
+        self._metrics.sink_retries.inc(retries)
+        return self._metrics.exposition()
 
     def _judge(self) -> None:
-        waiting_s = self._loop.sink.waiting_s()
+        waiting_s = max(road.sink.waiting_s() for road in self._roads)
         stuck = waiting_s > self._sink_failing_s
         self._late_s = waiting_s if stuck else 0.0  # without a broker nobody refuses anything: it only waits
         waiting = f"a delivery has been waiting for {self._sink_failing_s:g} s and more"
@@ -100,31 +106,42 @@ class Watch:
         if stuck or self._unreachable or self._reach_due.expired:
             self._reach_due = Deadline.after(REACH_EVERY_S)
             self._unreachable = self._reach()
-        source, problems = self._loop.source, self._problems()
-        if not self._all_joined or (problems and not source.assignment.partitions):
+        problems = self._problems()
+        if not self._all_joined or self._without_topics:
             self._tell(WorkerState.JOINING, self._unreachable or problems)
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
-        elif source.unreadable:
-            unreadable = sorted(source.unreadable.items())
-            self._tell(WorkerState.BLOCKED, "; ".join(f"{topic}/{n}: {why}" for (topic, n), why in unreadable))
+        elif unreadable := self._unreadable():
+            self._tell(WorkerState.BLOCKED, unreadable)
         else:
-            self._tell(WorkerState.REBALANCING if source.rebalancing else WorkerState.READY, problems)
+            moving = any(road.source.rebalancing for road in self._roads)
+            self._tell(WorkerState.REBALANCING if moving else WorkerState.READY, problems)
 
     @property
     def _all_joined(self) -> bool:
-        return self._loop.source.joined and (self._desk is None or self._desk.source.joined)
+        return all(road.source.joined for road in self._roads)
+
+    @property
+    def _without_topics(self) -> bool:
+        """Whether a road has nothing to read from, for want of its topics."""
+        return any(road.source.problems and not road.source.assignment.partitions for road in self._roads)
 
     def _tell(self, state: WorkerState, reason: str) -> None:
         if not self._draining:
             self._reporter.state(state, reason)
 
     def _problems(self) -> str:
-        return "; ".join(f"{topic}: {why}" for topic, why in sorted(self._loop.source.problems.items()))
+        found = {topic: why for road in self._roads for topic, why in road.source.problems.items()}
+        return "; ".join(f"{topic}: {why}" for topic, why in sorted(found.items()))
+
+    def _unreadable(self) -> str:
+        found = {at: why for road in self._roads for at, why in road.source.unreadable.items()}
+        return "; ".join(f"{topic}/{number}: {why}" for (topic, number), why in sorted(found.items()))
 
     def _reach(self) -> str:
-        try:
-            self._loop.sink.reach(ANSWER_S)
-        except KafkaFailure as error:
-            return f"scores cannot leave: {error}"
+        for road in self._roads:
+            try:
+                road.sink.reach(ANSWER_S)
+            except KafkaFailure as error:
+                return f"{LEAVES[road.batcher.lane]} cannot leave: {error}"
         return ""

@@ -1,4 +1,4 @@
-"""One worker process: load and warm the model, find the topics, join the group, walk the road until told to stop."""
+"""One worker process: load and warm the model, find the topics, join the groups, walk until told to stop."""
 
 import argparse
 import gc
@@ -73,14 +73,14 @@ class Worker:
         gc.enable()
         serving = Serving(self._settings, self._reporter, self._progress, self._index)
         serving.warm_up(self._started_s)
-        partitions = self._find_topics()
-        if partitions is None:
+        topics = self._find_topics()
+        if topics is None:
             return 0
         self._holds_work, self._hurry = True, serving.hurry
-        return serving.serve(partitions, self._stopping)
+        return serving.serve(topics, self._stopping)
 
-    def _find_topics(self) -> int | None:
-        """Wait until the sink and the dead-letter topic exist; return the sink's partitions, or None when stopped."""
+    def _find_topics(self) -> dict[str, int] | None:
+        """Wait until the sink and the dead-letter topic exist; return their partitions, or None when stopped."""
         attempt = 0
         self._reporter.state(WorkerState.JOINING)
         while not self._stopping.is_set():
@@ -94,14 +94,15 @@ class Worker:
                 self._stopping.wait(wait_s)
         return None
 
-    def _look_up(self) -> int:
+    def _look_up(self) -> dict[str, int]:
         from pelton.topics import describe  # noqa: PLC0415
 
         stream = self._settings.stream
-        found = describe(dict(self._settings.kafka), [stream.sink, stream.dead_letter], timeout_s=5.0)
-        if missing := [topic for topic in (stream.sink, stream.dead_letter) if topic not in found]:
+        needed = [stream.sink, stream.dead_letter] if stream else []
+        found = describe(dict(self._settings.kafka), needed, timeout_s=5.0)
+        if missing := [topic for topic in needed if topic not in found]:
             raise TopicMissing(f"no topic {' and no topic '.join(missing)}")
-        return found[stream.sink]
+        return found
 
 
 def _limit_threads(n: int) -> None:

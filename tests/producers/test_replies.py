@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pelton.deadline import Deadline
+from pelton.errors import BrokerUnavailable
 from pelton.producers.replies import Replies, Sent
 from pelton.producers.reply_topics import ReplyTopics
 from pelton.schemas.request import RequestHead
@@ -24,13 +25,13 @@ class Office:
     """Answers that leave for the topics `answers`, with two partitions, and `team-a`, with one."""
 
     def __init__(self, **config: Any) -> None:
-        self.kafka = FakeKafka({"answers": 2, "team-a": 1})
+        self.kafka = FakeKafka({"answers": 2, "team-a": 1, "asked": 1})
         self.kafka.patience_s = 0.001
         self.looked_up: list[str] = []
         self.may_look_up = threading.Event()
         self.may_look_up.set()
         self.topics = ReplyTopics(["answers", "team-*"], self.describe)
-        self.replies = Replies({"enable.idempotence": True, **config}, self.topics, self.kafka.producer)
+        self.replies = Replies({"enable.idempotence": True, **config}, self.topics, ["asked"], self.kafka.producer)
         self.ends: list[tuple[str, Sent]] = []
 
     def describe(self, names: Iterable[str]) -> dict[str, int]:
@@ -221,3 +222,24 @@ def test_b10_a_flush_ends_in_time_without_a_broker(office: Any) -> None:
     desk.replies.serve()
     assert (desk.values, desk.ends) == ([], [])  # it has not failed: the next owner of the request answers it
     assert desk.replies.flush(Deadline.after(20)) is False
+
+
+def test_a_broker_that_is_away_is_told_and_a_topic_that_is_missing_is_not(office: Any) -> None:
+    desk = office()
+    desk.replies.reach(1.0)
+    del desk.kafka.topics["asked"]
+    desk.replies.reach(1.0)
+    desk.kafka.reachable = False
+    with pytest.raises(BrokerUnavailable):
+        desk.replies.reach(1.0)
+
+
+def test_a_topic_that_is_gone_is_no_sign_that_answers_cannot_leave(office: Any) -> None:
+    desk = office()
+    desk.kafka.refuse = lambda message: GONE if message.value() == b"gone" else NO_REPLICAS
+    desk.send("gone")
+    desk.flush()
+    assert desk.replies.tries.attempts == 0
+    desk.send("refused")
+    desk.flush()
+    assert (desk.replies.tries.attempts, desk.replies.tries.reason) == (1, NO_REPLICAS.str())

@@ -60,6 +60,7 @@ class Road:
 
     def __init__(self, kafka: FakeKafka, package: str, join: bool, settings: dict[str, Any]) -> None:
         from pelton.assembly import assemble
+        from pelton.engine import Engine
         from pelton.handover import Handover
         from pelton.metrics import Metrics
         from pelton.models.package import load_package
@@ -75,17 +76,16 @@ class Road:
         self.settings = Settings(model=package, stream=stream, batch=batch, **settings)
         loaded, metrics = load_package(PACKAGES / package / "1"), Metrics()
         self.model: Any = loaded.load("cpu")
+        scorer = Scorer(self.model, loaded, self.settings.batch.max_size, fixed_shape=False, metrics=metrics)
+        assert self.settings.stream is not None
         self.loop = assemble(
             self.settings,
-            loaded,
-            self.model,
-            Scorer(self.model, loaded, self.settings.batch.max_size, fixed_shape=False, metrics=metrics),
+            self.settings.stream,
+            Engine(loaded, self.model, scorer, metrics, Progress.null()),
             index=0,
             sink_partitions=4,
             limits={"out": ANYTHING, "dead": ANYTHING},
             transactional_id=transactional_id if self.settings.delivery == "exactly-once" else None,
-            metrics=metrics,
-            progress=Progress.null(),
         )
         self.consumer = self.kafka.consumers[-1]
         if self.loop.sink.transactional and start:

@@ -12,6 +12,7 @@ import pytest
 
 from pelton import request_assembly
 from pelton.deadline import Deadline
+from pelton.engine import Engine
 from pelton.handover import Handover
 from pelton.metrics import Metrics
 from pelton.models.package import load_package
@@ -73,15 +74,9 @@ class DeskRoad:
         self.model: Any = walk.model if walk else loaded.load("cpu")
         scorer = loop.scorer if loop else _scorer(self.model, loaded, made, self.metrics)
         assert made.requests is not None
-        self.desk = request_assembly.assemble_desk(
-            made,
-            made.requests,
-            loaded,
-            self.model,
-            scorer,
-            metrics=self.metrics,
-            progress=loop.progress if loop else Progress.null(),
-        )
+        progress = loop.progress if loop else Progress.null()
+        engine = Engine(loaded, self.model, scorer, self.metrics, progress)
+        self.desk = request_assembly.assemble_desk(made, made.requests, engine)
         self.consumer, self.producer = kafka.consumers[-1], kafka.producers[-1]
         self._know("answers")
         if join:

@@ -15,7 +15,8 @@ class Run:
     """
 
     def __init__(self, walk: Any, desk: Any = None, at_rest: threading.Event | None = None) -> None:
-        self.walk, self.relay = walk, Relay(walk.loop, desk, stream_share=0.25)
+        roads = [walk.loop, desk] if desk else [walk.loop]
+        self.walk, self.relay = walk, Relay(*roads, stream_share=0.25)
         if at_rest is not None:
             self._tell(at_rest)
         self.error: BaseException | None = None

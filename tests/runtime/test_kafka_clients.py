@@ -23,8 +23,13 @@ def settings(kafka: dict[str, Any] | None = None, max_size: int = 256, **stream:
     return Settings(model="m", kafka=kafka or {}, stream=stream, batch={"max_size": max_size})
 
 
+def stream_properties(made: Settings, index: int) -> dict[str, Any]:
+    assert made.stream is not None
+    return consumer_properties(made, made.stream, index)
+
+
 def test_nothing_is_committed_behind_the_offsets_back() -> None:
-    properties = consumer_properties(settings(), 0)
+    properties = stream_properties(settings(), 0)
     assert properties["enable.auto.commit"] is False
     assert properties["enable.auto.offset.store"] is False
     assert properties["isolation.level"] == "read_committed"
@@ -37,7 +42,7 @@ def test_the_producer_is_idempotent_and_patient() -> None:
     assert properties["message.timeout.ms"] == 0
 
 
-@pytest.mark.parametrize("build", [lambda s: consumer_properties(s, 0), producer_properties, client_properties])
+@pytest.mark.parametrize("build", [lambda s: stream_properties(s, 0), producer_properties, client_properties])
 def test_properties_of_the_settings_pass_through(build: Any) -> None:
     properties = build(settings({"bootstrap.servers": "kafka:9092", "linger.ms": 50, "fetch.min.bytes": 7}))
     assert properties["bootstrap.servers"] == "kafka:9092"
@@ -46,23 +51,23 @@ def test_properties_of_the_settings_pass_through(build: Any) -> None:
 
 @pytest.mark.parametrize("reset", ["earliest", "latest", "error"])
 def test_a_group_begins_where_the_settings_say(reset: str) -> None:
-    assert consumer_properties(settings(reset=reset), 0)["auto.offset.reset"] == reset
+    assert stream_properties(settings(reset=reset), 0)["auto.offset.reset"] == reset
 
 
 def test_b60_each_worker_has_an_instance_id_of_its_own() -> None:
-    ids = [consumer_properties(settings(static_id="pod-3"), index).get("group.instance.id") for index in range(3)]
+    ids = [stream_properties(settings(static_id="pod-3"), index).get("group.instance.id") for index in range(3)]
     assert ids == ["pod-3-0", "pod-3-1", "pod-3-2"]
-    assert "group.instance.id" not in consumer_properties(settings(), 0)
+    assert "group.instance.id" not in stream_properties(settings(), 0)
 
 
 def test_the_new_group_protocol_brings_no_assignor_of_its_own() -> None:
-    properties = consumer_properties(settings({"group.protocol": "consumer"}), 0)
+    properties = stream_properties(settings({"group.protocol": "consumer"}), 0)
     assert "partition.assignment.strategy" not in properties
-    assert consumer_properties(settings(), 0)["partition.assignment.strategy"] == "cooperative-sticky"
+    assert stream_properties(settings(), 0)["partition.assignment.strategy"] == "cooperative-sticky"
 
 
 @pytest.mark.parametrize(
-    ("client", "build"), [(Consumer, lambda s: consumer_properties(s, 0)), (Producer, producer_properties)]
+    ("client", "build"), [(Consumer, lambda s: stream_properties(s, 0)), (Producer, producer_properties)]
 )
 @pytest.mark.parametrize("kafka", [{}, {"group.protocol": "consumer"}])
 def test_librdkafka_takes_every_property(client: Any, build: Any, kafka: dict[str, Any]) -> None:
@@ -105,7 +110,7 @@ def test_b40_what_the_client_repeats_for_ever_is_not_logged(line: str, shown: bo
     assert bool(librdkafka_log.filter(record)) is shown
 
 
-@pytest.mark.parametrize("build", [lambda s: consumer_properties(s, 0), producer_properties, client_properties])
+@pytest.mark.parametrize("build", [lambda s: stream_properties(s, 0), producer_properties, client_properties])
 def test_b46_a_broker_that_is_back_is_found_within_a_second(build: Any) -> None:
     assert build(settings())["reconnect.backoff.max.ms"] == 1_000
     assert build(settings({"reconnect.backoff.max.ms": 7}))["reconnect.backoff.max.ms"] == 7

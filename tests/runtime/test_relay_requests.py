@@ -232,7 +232,7 @@ class Stopping(threading.Event):
 def test_a_slow_model_without_work_lets_the_main_thread_rest(pair: MAKE, with_requests: bool) -> None:
     """Counted, not timed: between two looks it waits."""
     found = pair()
-    relay = Relay(found.walk.loop, found.asked.desk if with_requests else None, 0.25)
+    relay = Relay(found.walk.loop, *([found.asked.desk] if with_requests else []), stream_share=0.25)
     relay._station.slow.set()
     stopping = Stopping(after=20)
     relay.run(stopping)

@@ -47,7 +47,7 @@ class Look:
             state(new, reason)
 
         reporter.state = tell  # type: ignore[method-assign]
-        self.watch = Watch(walk.loop, reporter, self.lag, identity=IDENTITY, sink_failing_s=10.0)
+        self.watch = Watch({walk.loop: self.lag}, reporter, identity=IDENTITY, sink_failing_s=10.0)
 
     def join(self) -> None:
         """Join the group as a worker does."""
@@ -328,14 +328,8 @@ def test_a_worker_that_answers_requests_is_ready_in_both_groups_and_shows_both(l
     worker, answering = look(manual=True), desk(manual=True, join=False)
     lag = StatedLag()
     lag.ends = {("asked", 1): 7}
-    worker.watch = Watch(
-        worker.walk.loop,
-        worker.reporter,
-        worker.lag,
-        identity=IDENTITY,
-        sink_failing_s=10.0,
-        desk=(answering.desk, lag),
-    )
+    roads = {worker.walk.loop: worker.lag, answering.desk: lag}
+    worker.watch = Watch(roads, worker.reporter, identity=IDENTITY, sink_failing_s=10.0)
     answering.desk.source.join(Handover(answering.desk, worker.watch.joined, worker.watch.moving))
     worker.join()
     worker.walk.consumer.give(("in", 0))
@@ -354,4 +348,5 @@ def test_a_worker_that_answers_requests_is_ready_in_both_groups_and_shows_both(l
     ]
     assert [at.partition for at in found if at.topic == "in"] == [0]
     assert 'pelton_lag_records{partition="1",topic="asked"} 7.0' in answering.metrics.exposition()
-    assert "pelton_request_queue_records 1.0" in worker.watch.metrics()
+    worker.watch.metrics()
+    assert answering.metric("request_queue_records") == {"": 1.0}

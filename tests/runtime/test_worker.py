@@ -38,7 +38,7 @@ class Script:
         self.serve_raises: BaseException | None = None
         self.serve_returns = 0
         self.found: list[dict[str, int] | Exception] = []
-        self.served: list[tuple[int, int]] = []
+        self.served: list[tuple[dict[str, int], int]] = []
         self.settings: Settings | None = None
         self.on_describe: Callable[[], None] = lambda: None
         self.on_serve: Callable[[Any], None] = lambda _: None
@@ -80,8 +80,8 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         def hurry(self) -> None:
             made.hurried += 1
 
-        def serve(self, sink_partitions: int, stopping: Any) -> int:
-            made.served.append((sink_partitions, self._index))
+        def serve(self, topics: dict[str, int], stopping: Any) -> int:
+            made.served.append((topics, self._index))
             made.on_serve(stopping)
             if made.serve_raises:
                 raise made.serve_raises
@@ -119,7 +119,7 @@ def worker(told: Told) -> Worker:
 def test_a_worker_loads_warms_joins_and_serves(worker: Worker, script: Script, told: Told) -> None:
     assert worker.run() == 0
     assert told.states == [("loading", ""), ("warming", ""), ("joining", "")]
-    assert script.served == [(3, 2)]
+    assert script.served == [(TOPICS, 2)]
 
 
 @pytest.mark.parametrize("error", [SettingsError("no such device"), PackageError("no weights")])
@@ -161,7 +161,7 @@ def test_b40_what_is_missing_is_waited_for_and_named(worker: Worker, script: Scr
         "no topic out and no topic dead",
         "no right",
     ]
-    assert script.served == [(3, 2)]
+    assert script.served == [(TOPICS, 2)]
 
 
 def test_b40_the_wait_grows_up_to_a_limit(worker: Worker, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_a_process_takes_what_it_is_handed_and_reports_to_the_end(
     assert main(above.arguments) == code
     assert threads == ["1"]
     assert script.settings == SETTINGS
-    assert script.served == [(3, 1)]
+    assert script.served == [(TOPICS, 1)]
     states = [report["state"] for report in above.reports()]
     assert states == ["loading", "warming", "joining"] + (["stopped"] if code else [])
 
