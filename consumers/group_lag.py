@@ -14,7 +14,7 @@ from pelton.consumers.assignment import Partition
 from pelton.consumers.lag import offsets_of
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, KafkaFailure
-from pelton.kafka_errors import failure
+from pelton.kafka_errors import failure, of_settings
 
 _silent = logging.getLogger("pelton.group_lag.librdkafka")
 _silent.addHandler(logging.NullHandler())
@@ -64,9 +64,10 @@ class GroupLag:
 
     def __init__(self, properties: Mapping[str, Any], group: str, *, reset: str = "earliest") -> None:
         self._group, self._reset = group, reset
-        self._admin = AdminClient(dict(properties), logger=_silent)
         own = {"group.id": f"pelton-lag-{uuid.uuid4().hex[:8]}", "logger": _silent}
-        self._reader = Consumer({**properties, **_READING, **own})
+        with of_settings():
+            self._admin = AdminClient(dict(properties), logger=_silent)
+            self._reader = Consumer({**properties, **_READING, **own})
 
     def look(self, timeout_s: float = 10.0) -> list[PartitionLag]:
         """Return all partitions that the group has committed in or that its members hold, sorted.

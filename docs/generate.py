@@ -24,7 +24,8 @@ MADE = "<!-- Made by docs/generate.py; change the code and run `make docs`. -->"
 KAFKA = """## kafka
 
 Under `kafka:` stand librdkafka's properties by their own names; they go to every client of a worker. In the environment
-`security.protocol` is `PELTON_KAFKA__SECURITY_PROTOCOL`. Passwords, keys and tokens are never shown.
+`security.protocol` is `PELTON_KAFKA__SECURITY_PROTOCOL`. Passwords, keys and tokens are never shown;
+[security.md](security.md) tells how they come from files, and which rights a worker needs.
 
 ```yaml
 kafka:

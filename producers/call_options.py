@@ -32,7 +32,7 @@ class CallOptions:
     Raises SettingsError for what cannot work.
     """
 
-    kafka: str | Mapping[str, Any]
+    kafka: str | Mapping[str, Any] = field(repr=False)
     requests: str
     replies: str
     deadline_s: float = DEADLINE_S

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, ClientClosed
-from pelton.kafka_errors import ErrorLog
+from pelton.kafka_errors import ErrorLog, of_settings
 from pelton.producers.call_options import connection
 from pelton.producers.forks import own_process_only
 from pelton.producers.request_body import as_bytes, encode_value
@@ -65,7 +65,8 @@ class EventProducer:
             "error_cb": ErrorLog("event producer").warn,
             "logger": librdkafka_log,
         }
-        self._producer = make_producer({**_DEFAULTS, **connection(kafka), **promised})
+        with of_settings():
+            self._producer = make_producer({**_DEFAULTS, **connection(kafka), **promised})
         self._refusal: ClientClosed | None = None
         self._serving = threading.Thread(target=self._serve, name="pelton-deliveries", daemon=True)
         self._serving.start()

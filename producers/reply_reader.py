@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError, TopicMissing
-from pelton.kafka_errors import FATAL, ErrorLog, failure
+from pelton.kafka_errors import FATAL, ErrorLog, failure, of_settings
 from pelton.producers.request_sender import librdkafka_log
 from pelton.schemas.headers import CORRELATION_ID
 
@@ -48,7 +48,8 @@ class ReplyReader:
         self._errors = ErrorLog("caller's consumer")
         # A batch of messages holds no errors, not even those of its partition: the client hands them to this callback.
         config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._judge}
-        self._consumer = make_consumer(config)
+        with of_settings():
+            self._consumer = make_consumer(config)
         self._failure: KafkaFailure | None = None
         self.partition = -1
         self.dead = False

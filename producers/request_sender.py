@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, InvalidRequest, KafkaFailure, PeltonError
-from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
+from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure, of_settings
 from pelton.producers.pending_calls import Call
 from pelton.schemas.codes import Code
 from pelton.schemas.headers import CANCEL
@@ -60,7 +60,8 @@ class RequestSender:
         self._last_error_s = 0.0
         self._config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note}
         self._make_producer = make_producer
-        self._producer = make_producer(self._config)
+        with of_settings():
+            self._producer = make_producer(self._config)
         self._single: Producer | None = None
         self._making_single = threading.Lock()
         self._until_served = SERVE_EVERY

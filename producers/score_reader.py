@@ -9,7 +9,7 @@ from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, TopicMissing
-from pelton.kafka_errors import ErrorLog, failure
+from pelton.kafka_errors import ErrorLog, failure, of_settings
 from pelton.producers.call_options import connection
 from pelton.producers.request_sender import librdkafka_log
 from pelton.schemas.score import Score
@@ -79,7 +79,8 @@ class ScoreReader:
         self.unreadable = 0
         """Records that hold no score."""
         self._failure: KafkaFailure | None = None
-        self._consumer = make_consumer({**_DEFAULTS, **connection(kafka), **_PROMISED, "error_cb": self._judge})
+        with of_settings():
+            self._consumer = make_consumer({**_DEFAULTS, **connection(kafka), **_PROMISED, "error_cb": self._judge})
         try:
             self._left = self._assign(start, Deadline.after(timeout_s))
         except KafkaException as refused:

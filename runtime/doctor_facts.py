@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable
-from pelton.kafka_errors import failure
+from pelton.kafka_errors import failure, of_settings
 from pelton.schemas.settings import Settings
 
 _silent = logging.getLogger("pelton.doctor.librdkafka")
@@ -65,7 +65,8 @@ class _Inquiry:
     def __init__(self, settings: Settings, timeout_s: float) -> None:
         self._settings, self._deadline = settings, Deadline.after(timeout_s)
         self._properties: dict[str, Any] = {**settings.kafka, "logger": _silent}
-        self._admin = AdminClient(self._properties)
+        with of_settings():
+            self._admin = AdminClient(self._properties)
 
     def facts(self) -> ClusterFacts:
         settings = self._settings

@@ -1,5 +1,8 @@
 """The one edge at which librdkafka's errors become ours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import structlog
 from confluent_kafka import KafkaError, KafkaException
 
@@ -10,6 +13,7 @@ from pelton.errors import (
     DeliveryFailed,
     Fenced,
     KafkaFailure,
+    SettingsError,
     TopicMissing,
 )
 
@@ -98,6 +102,15 @@ def failure(error: KafkaError | KafkaException) -> KafkaFailure:
     if error.code() == FATAL and any(KafkaError(code).str() in error.str() for code in _CLASSES[Fenced]):
         return Fenced(error.str())  # of what ended a consumer, only the text is passed on
     return DeliveryFailed(error.str()) if error.fatal() else KafkaFailure(f"{error.name()}: {error.str()}")
+
+
+@contextmanager
+def of_settings() -> Iterator[None]:
+    """Make a client inside; properties that it cannot be made with (no such key file, say) are a SettingsError."""
+    try:
+        yield
+    except KafkaException as error:
+        raise SettingsError(f"kafka: {failure(error)}") from error
 
 
 def client_error(raised: KafkaException | SystemError) -> KafkaError | None:

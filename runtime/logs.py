@@ -54,7 +54,8 @@ def _add(fields: dict[str, Any]) -> Processor:
 def _rendering(console: bool, colors: bool) -> list[Processor]:
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if console:
-        return [strip, structlog.dev.ConsoleRenderer(colors=colors)]
+        # Rich's traceback, which is taken by default, prints every local variable: passwords among them.
+        return [strip, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
     return [
         strip,
         structlog.processors.format_exc_info,

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 
-from confluent_kafka import KafkaException
-
 from pelton.assembly import assemble
 from pelton.consumers.lag import Lag
 from pelton.engine import Engine
-from pelton.errors import SettingsError
 from pelton.kafka_clients import client_properties
-from pelton.kafka_errors import failure
+from pelton.kafka_errors import of_settings
 from pelton.request_assembly import assemble_desk
 from pelton.road import Road
 from pelton.schemas.settings import Settings
@@ -24,7 +21,7 @@ def build_roads(
     `topics` has the partitions of the stream's sink. Raises SettingsError where no client can be made.
     """
     properties, roads = client_properties(settings), dict[Road, Lag]()
-    try:
+    with of_settings():
         if stream := settings.stream:
             loop = assemble(
                 settings,
@@ -38,6 +35,4 @@ def build_roads(
             roads[loop] = Lag(properties, stream.group, stream.reset)
         if requests := settings.requests:
             roads[assemble_desk(settings, requests, engine)] = Lag(properties, requests.group, "earliest")
-    except KafkaException as error:
-        raise SettingsError(f"kafka: {failure(error)}") from error
     return roads

@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from confluent_kafka.cimpl import NewTopic
 
 from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError
-from pelton.kafka_errors import failure
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
+from pelton.kafka_errors import failure, of_settings
 from pelton.schemas.topic_limits import ANYTHING, NO_LIMIT, TopicLimits
 
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
@@ -92,10 +92,8 @@ class _Admin:
         self.timeout_s = timeout_s
         self.deadline = Deadline.after(timeout_s + 1.0)
         self.seen: dict[type[KafkaFailure], KafkaFailure] = {}
-        try:
+        with of_settings():
             self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
-        except KafkaException as error:
-            raise SettingsError(f"kafka: {failure(error)}") from error
 
     def _note(self, error: KafkaError) -> None:
         ours = failure(error)

@@ -79,6 +79,15 @@ OFTEN_USED = (
 )  # fmt: skip
 """Properties people set most, to find the one that was meant."""
 
+NAME_A_FILE: Final = frozenset(
+    {
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.jwt.template.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+    }
+)
+"""Properties that end with `file` and hold the name of one."""
+
 _SECRET: Final = re.compile(r"pas+w|passphrase|secret|credential|\.pem$|sasl\.oauthbearer\.|jaas|token(?!\.endpoint)")
 _MASK: Final = "********"
 

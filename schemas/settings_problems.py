@@ -82,7 +82,8 @@ def _problem(item: ErrorDetails, known: list[str]) -> Problem:
     if item["type"] == "missing":
         return Problem(path, _MISSING, "is missing and has no default")
     if item["type"] == "extra_forbidden":
-        return Problem(path, item["input"], no_such(path, [*known, *(f"kafka.{name}" for name in OFTEN_USED)]))
+        # As with properties: a name that nobody knows may be that of a secret, misspelt.
+        return Problem(path, _MISSING, no_such(path, [*known, *(f"kafka.{name}" for name in OFTEN_USED)]))
     why = item["msg"].removeprefix("Value error, ")
     if item["type"] == "literal_error":
         words = [word.strip("'") for word in item["ctx"]["expected"].replace(" or ", ", ").split(", ")]

@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pelton.errors import SettingsError
-from pelton.schemas.settings_file import read_file
+from pelton.schemas.kafka_properties import NAME_A_FILE
+from pelton.schemas.settings_file import read_file, read_secret
 from pelton.schemas.settings_problems import no_such
 
 Place = tuple[str, ...]
@@ -18,6 +19,7 @@ Leaf = tuple[Place, Any, str]
 
 _PREFIX = "PELTON_"
 _PROPERTY = "PELTON_KAFKA__"
+_OF_A_FILE = "_FILE"
 _READ_ELSEWHERE = re.compile(r"PELTON_(CONFIG|TEST_.*)")
 _OF_KUBERNETES = re.compile(r"PELTON_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)")
 
@@ -78,13 +80,29 @@ def _from_environment(environ: Mapping[str, str], known: list[str], groups: set[
     variables = {_PREFIX + path.upper().replace(".", "__"): tuple(path.split(".")) for path in known}
     variables["PELTON_BOOTSTRAP_SERVERS"] = ("kafka", "bootstrap.servers")
     for name in sorted(name for name in environ if name.startswith(_PREFIX) and environ[name]):
-        text = environ[name]
-        if place := variables.get(name):
+        meant, text = _from_secret_file(name, environ, variables)
+        if place := variables.get(meant):
             yield from _from_variable(name, place, text, groups)
-        elif name.startswith(_PROPERTY):
-            yield ("kafka", name.removeprefix(_PROPERTY).lower().replace("_", ".")), text, name
+        elif meant.startswith(_PROPERTY):
+            yield ("kafka", _property(meant)), text, name
         elif not _is_foreign(name, text):
             raise SettingsError(f"{name}: {no_such(name, variables)}")
+
+
+def _from_secret_file(name: str, environ: Mapping[str, str], variables: Collection[str]) -> tuple[str, str]:
+    """Return which variable is meant and its text, which is in a file where the name ends with `_FILE`."""
+    meant = name.removesuffix(_OF_A_FILE)
+    if name == meant or name in variables or not (meant in variables or meant.startswith(_PROPERTY)):
+        return name, environ[name]
+    if name.startswith(_PROPERTY) and _property(name) in NAME_A_FILE:
+        return name, environ[name]
+    if environ.get(meant):
+        raise SettingsError(f"{name}: {meant} is set too; which of them is meant?")
+    return meant, read_secret(name, Path(environ[name]))
+
+
+def _property(variable: str) -> str:
+    return variable.removeprefix(_PROPERTY).lower().replace("_", ".")
 
 
 def _from_variable(name: str, place: Place, text: str, groups: set[str]) -> Iterator[Leaf]:

@@ -103,3 +103,16 @@ def test_a_later_setup_replaces_the_first() -> None:
     configure_logs("info", "json", second)
     log.info("two")
     assert [[line["event"] for line in lines(stream)] for stream in (first, second)] == [["one"], ["two"]]
+
+
+def test_a_traceback_on_a_terminal_tells_no_local_variables() -> None:
+    stream = Terminal()
+    configure_logs("info", "console", stream)
+    password = "hunter2-must-not-show"
+    try:
+        raise ValueError("no " + "connection")
+    except ValueError:
+        structlog.get_logger("pelton.loop").exception("failed")
+    told = stream.getvalue()
+    assert "ValueError" in told
+    assert password not in told

@@ -61,13 +61,13 @@ def test_defaults_are_those_of_the_design() -> None:
     ("path", "value", "line"),
     [
         # wrong names
-        ("stream.sinc", "x", "stream.sinc = 'x' (from the command line): no such setting; the nearest right name is"),
+        ("stream.sinc", "x", "stream.sinc (from the command line): no such setting; the nearest right name is"),
         ("stream.sinc", "x", "the nearest right name is stream.sink"),
         ("sink", "x", "the nearest right name is stream.sink"),
         ("batch.maxsize", 5, "the nearest right name is batch.max_size"),
         ("bootstrap.servers", "x", "the nearest right name is kafka.bootstrap.servers"),
         ("sasl.password", "x", "the nearest right name is kafka.sasl.password"),
-        ("brokers_of_mine", "x", "brokers_of_mine = 'x' (from the command line): no such setting"),
+        ("brokers_of_mine", "x", "brokers_of_mine (from the command line): no such setting"),
         ("worker", 2, "the nearest right name is workers"),
         # wrong types and values
         ("model", "", "model = ''"),
