@@ -1,17 +1,17 @@
 """How far any consumer group is behind, told by what a reader of committed records could really still read."""
 
 import logging
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from pelton.consumers.assignment import Partition
-from pelton.consumers.lag import offsets_of
+from pelton.consumers.lag import age_s, offsets_of
+from pelton.consumers.lookout import READING, Ahead, Lookout
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure, of_settings
@@ -20,22 +20,13 @@ _silent = logging.getLogger("pelton.group_lag.librdkafka")
 _silent.addHandler(logging.NullHandler())
 _silent.propagate = False
 
-POLL_S = 0.2
-_READING: dict[str, Any] = {
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
-    "fetch.wait.max.ms": 50,
-    "max.partition.fetch.bytes": 64 * 1024,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
     """Where a group stands in one partition.
 
     `records` counts offsets from the first that can be read to the end, holes of compaction included. `oldest_s` is
-    the age of that first record by its timestamp and our clock, None when there is none.
+    the age of that first record by its timestamp and our clock, 0 when there is none, None when it has no timestamp.
     """
 
     topic: str
@@ -67,7 +58,8 @@ class GroupLag:
         own = {"group.id": f"pelton-lag-{uuid.uuid4().hex[:8]}", "logger": _silent}
         with of_settings():
             self._admin = AdminClient(dict(properties), logger=_silent)
-            self._reader = Consumer({**properties, **_READING, **own})
+            self._reader = Consumer({**properties, **READING, **own})
+        self._lookout = Lookout(self._reader)
 
     def look(self, timeout_s: float = 10.0) -> list[PartitionLag]:
         """Return all partitions that the group has committed in or that its members hold, sorted.
@@ -85,10 +77,9 @@ class GroupLag:
             starts = offsets_of(self._admin, wanted, "earliest", deadline)
             begins = starts if self._reset == "earliest" else ends
             reached = {at: max(committed.get(at, begins[at]), starts[at]) for at in wanted}
-            nexts = self._next({at: reached[at] for at in wanted if reached[at] < ends[at]}, ends, deadline)
+            aheads = self._ahead(reached, ends, deadline)
         except KafkaException as error:
             raise failure(error) from error
-        now_ms = time.time() * 1000
         return [
             PartitionLag(
                 topic=at[0],
@@ -97,11 +88,11 @@ class GroupLag:
                 start=starts[at],
                 end=ends[at],
                 position=reached[at],
-                records=ends[at] - (found.offset() or 0) if (found := nexts.get(at)) else 0,
-                oldest_s=max(0.0, (now_ms - found.timestamp()[1]) / 1000) if found else None,
+                records=0 if ahead.offset is None else ends[at] - ahead.offset,
+                oldest_s=0.0 if ahead.offset is None else age_s(ahead.time_ms),
                 member=members.get(at, ""),
             )
-            for at in wanted
+            for at, ahead in ((at, aheads.get(at, Ahead())) for at in wanted)
         ]
 
     def close(self) -> None:
@@ -129,28 +120,15 @@ class GroupLag:
             for at in (member.assignment.topic_partitions if member.assignment else [])
         }
 
-    def _next(
+    def _ahead(
         self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
-    ) -> dict[Partition, Message]:
-        """Return the next record of each partition; those that have none up to their end are left out."""
-        open_, found = set(reached), dict[Partition, Message]()
-        self._reader.assign([TopicPartition(*at, offset) for at, offset in reached.items()])
-        while open_:
-            if deadline.expired:
-                raise BrokerUnavailable(f"no answer in time from {len(open_)} partitions")
-            for message in self._reader.consume(len(open_), POLL_S):
-                at = (message.topic() or "", message.partition() or 0)
-                if at not in open_:
-                    continue
-                error = message.error()
-                if error is None:
-                    found[at] = message
-                elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes begin so
-                    raise KafkaException(error)
-                open_.discard(at)
-                self._reader.pause([TopicPartition(*at)])
-        self._reader.unassign()
-        return {at: message for at, message in found.items() if (message.offset() or 0) < ends[at]}
+    ) -> dict[Partition, Ahead]:
+        """Return what is ahead of each partition that has not reached its end."""
+        wanted = {at: offset for at, offset in reached.items() if offset < ends[at]}
+        found = self._lookout.look(wanted, ends, deadline)
+        if missing := len(wanted) - len(found):
+            raise BrokerUnavailable(f"no answer in time from {missing} partitions")
+        return found
 
 
 def _left_s(deadline: Deadline) -> float:

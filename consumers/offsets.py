@@ -1,12 +1,43 @@
 """What may be committed: the highest offset below which every record received is finished."""
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
 from pelton.consumers.assignment import Partition
-from pelton.schemas.records import Records
+from pelton.schemas.records import Message, Records
 
 COMPACT_AT = 8192
+
+
+class Reached(NamedTuple):
+    """Where a reader stands: at the first record without an outcome, or where it will read next.
+
+    `offset` is None while nothing was read, `in_hand` counts records polled and not safe yet, and `time_ms` is the
+    Kafka timestamp of the oldest of them, None for none or an unknown one.
+    """
+
+    offset: int | None = None
+    in_hand: int = 0
+    time_ms: int | None = None
+
+
+class _Arrival(NamedTuple):
+    offsets: list[int]
+    messages: Sequence[Message]
+    arrived_s: float
+
+    def first_from(self, offset: int) -> tuple[int, int | None] | None:
+        """Return offset and time of the first record at or behind an offset, or None."""
+        row = bisect_left(self.offsets, offset)
+        if row == len(self.offsets):
+            return None
+        kind, time_ms = self.messages[row].timestamp() if self.messages else (TIMESTAMP_NOT_AVAILABLE, 0)
+        return self.offsets[row], None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
 
 
 @dataclass(slots=True)
@@ -22,12 +53,14 @@ class PartitionOffsets:
     pending: list[int] = field(default_factory=list)
     head: int = 0
     ahead: set[int] = field(default_factory=set)
-    arrivals: deque[tuple[int, float]] = field(default_factory=deque)
+    arrivals: deque[_Arrival] = field(default_factory=deque)
+    read_to: int | None = None
 
     def received(self, records: Records) -> None:
         """Note records in the order in which they were polled."""
         self.pending += records.offsets
-        self.arrivals.append((records.offsets[-1], records.arrived_s))
+        self.arrivals.append(_Arrival(records.offsets, records.messages, records.arrived_s))
+        self.read_to = records.offsets[-1] + 1
 
     def finished(self, offsets: list[int]) -> None:
         """Note finished records, and move the position over the contiguous ones."""
@@ -48,7 +81,7 @@ class PartitionOffsets:
 
     def _forget_passed(self) -> None:
         assert self.position is not None
-        while self.arrivals and self.arrivals[0][0] < self.position:
+        while self.arrivals and self.arrivals[0].offsets[-1] < self.position:
             self.arrivals.popleft()
         if self.head > COMPACT_AT:
             del self.pending[: self.head]
@@ -58,6 +91,14 @@ class PartitionOffsets:
     def unfinished(self) -> int:
         """Records received and not yet passed."""
         return len(self.pending) - self.head
+
+    @property
+    def reached(self) -> Reached:
+        """Where this assignment stands; from any thread, while another moves it on."""
+        for arrival in self.arrivals.copy():
+            if (found := arrival.first_from(self.position or 0)) is not None:
+                return Reached(found[0], max(1, self.unfinished), found[1])
+        return Reached(self.read_to)
 
 
 class Offsets:
@@ -112,6 +153,17 @@ class Offsets:
         """Return what this member committed last of a partition, or None; from any thread."""
         return self._committed.get(partition)
 
+    def reached_in(self, partition: Partition, position: int | None) -> Reached:
+        """Return where the reader stands in a partition, given its consumer's `position`; from any thread.
+
+        The consumer's position is noted now and then, but passes what is no record: markers and aborted ones.
+        """
+        tracked = self._partitions.get(partition)
+        found = tracked.reached if tracked else Reached()
+        if found.in_hand or position is None:
+            return found
+        return Reached(max(position, found.offset or 0))
+
     def unfinished_in(self, partition: Partition) -> int:
         """Return the records of a partition that are polled and not safe yet; from any thread."""
         tracked = self._partitions.get(partition)
@@ -119,4 +171,4 @@ class Offsets:
 
     def oldest_unfinished_s(self) -> float:
         """Return when the oldest unfinished record arrived, on the monotonic clock, or 0 when there is none."""
-        return min((t.arrivals[0][1] for t in self._partitions.values() if t.arrivals), default=0.0)
+        return min((t.arrivals[0].arrived_s for t in self._partitions.values() if t.arrivals), default=0.0)

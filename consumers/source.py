@@ -50,8 +50,7 @@ class Source:
         self.member: Any = None
         """The group metadata to commit with; None while the group does not know this member."""
         self._topics, self._max_records, self._transactional = topics, max_records, transactional
-        self.positions: dict[Partition, int] = {}
-        self._positions_due = Deadline.after(0)
+        self.positions, self._positions_due = dict[Partition, int](), Deadline.after(0)
         self._polled_s, self._paused = time.monotonic(), False
         self._listener: RebalanceListener | None = None
         self._errors = ErrorLog("consumer")
@@ -163,7 +162,7 @@ class Source:
         self._beginning.assign(consumer, added)
         self.joined, self.rebalancing = True, False
         partitions = _partitions(added)
-        self._forget_unreadable(partitions)
+        self._forget(partitions)
         epoch = self.assignment.assign(partitions)
         for topic in (MEMBERSHIP, *(topic for topic, _ in partitions)):
             self.problems.pop(topic, None)
@@ -179,7 +178,7 @@ class Source:
         if self._listener is not None:
             self._listener.on_revoked(partitions)
         self.assignment.revoke(partitions)
-        self._forget_unreadable(partitions)
+        self._forget(partitions)
         log.info("partitions_revoked", partitions=partitions)
 
     def _on_lost(self, _consumer: Consumer, gone: list[TopicPartition]) -> None:
@@ -187,13 +186,14 @@ class Source:
         self.member = None
         self._standing.forget()
         self.assignment.revoke(partitions)
-        self._forget_unreadable(partitions)
+        self._forget(partitions)
         if self._listener is not None:
             self._listener.on_lost(partitions)
         log.warning("partitions_lost", partitions=partitions)
 
-    def _forget_unreadable(self, moved: list[Partition]) -> None:
+    def _forget(self, moved: list[Partition]) -> None:
         self.unreadable = {at: why for at, why in self.unreadable.items() if at not in moved}
+        self.positions = {at: offset for at, offset in self.positions.items() if at not in moved}
 
 
 def _partitions(given: list[TopicPartition]) -> list[Partition]:

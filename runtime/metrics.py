@@ -19,6 +19,7 @@ PREFIX = "pelton_"
 _SIZES = tuple(float(2**power) for power in range(13))
 _FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _SLOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_PARTITION = ("topic", "partition")
 
 _SUFFIXES = {
     "counter": ("", "_total", "_created"),
@@ -106,10 +107,9 @@ class Metrics(_Table):
     in_flight: Annotated[
         Gauge, Row("pelton_in_flight_deliveries", "Scores, dead letters and answers sent, not yet acknowledged.")
     ]
-    lag: Annotated[
-        Gauge,
-        Row("pelton_lag_records", "Records still to read, of the partitions held.", ("topic", "partition")),
-    ]
+    lag: Annotated[Gauge, Row("pelton_lag_records", "Records still to read, of the partitions held.", _PARTITION)]
+    lag_age: Annotated[Gauge, Row("pelton_lag_seconds", "Age of the oldest record still to read, or 0.", _PARTITION)]
+    drain: Annotated[Gauge, Row("pelton_drain_seconds", "What the lag takes at the rate of late.", _PARTITION)]
     rebalances: Annotated[
         Counter, Row("pelton_rebalances_total", "Partitions assigned, revoked or lost: events.", ("kind",))
     ]

@@ -1,13 +1,17 @@
 """What a worker shows of the partitions it holds: where it stands, what is committed, how far behind it is."""
 
+import time
+from collections.abc import Iterable
+
 import structlog
+from prometheus_client import Gauge
 
 from pelton.consumers.assignment import Partition
-from pelton.consumers.lag import Lag
-from pelton.desk import Desk
+from pelton.consumers.lag import Behind, Lag
+from pelton.consumers.lag_window import LagWindow
 from pelton.errors import KafkaFailure
-from pelton.loop import Loop
-from pelton.reports import PartitionStatus
+from pelton.partition_status import PartitionStatus
+from pelton.road import Road
 
 log = structlog.get_logger(__name__)
 
@@ -17,40 +21,50 @@ ANSWER_S = 2.0
 class PartitionView:
     """The partitions of one road; belongs to the reporter's thread."""
 
-    def __init__(self, road: Loop | Desk, lag: Lag) -> None:
+    def __init__(self, road: Road, lag: Lag) -> None:
         self._road, self._lag = road, lag
-        self._shown: set[Partition] = set()
+        self._windows: dict[tuple[Partition, int], LagWindow] = {}
+        self._shown: set[tuple[Gauge, str, str]] = set()
 
     def look(self, *, ask: bool) -> list[PartitionStatus]:
-        """Return how each partition held is, and set its metric; the lag is None unless the broker is asked for it."""
-        road = self._road
-        return [
-            PartitionStatus(
-                topic=topic,
-                partition=number,
-                position=road.source.positions.get((topic, number)),
-                committed=road.offsets.committed_in((topic, number)),
-                lag=lag,
-            )
-            for (topic, number), lag in self._lags(ask=ask).items()
-        ]
+        """Return how each partition held is, and set its metrics; the lag is None unless the broker is asked for it."""
+        assignment = self._road.source.assignment
+        # A partition that has left and come back begins anew: others have moved it on.
+        held = {(at, assignment.epoch(at)): LagWindow() for at in assignment.partitions}
+        self._windows = {key: self._windows.get(key, window) for key, window in held.items()}
+        behind = self._behind([at for at, _ in held]) if ask else {}
+        found = [self._status(at, window, behind.get(at)) for (at, _), window in self._windows.items()]
+        self._show(found)
+        return found
 
-    def _lags(self, *, ask: bool) -> dict[Partition, int | None]:
-        road = self._road
-        owned, positions = road.source.assignment.partitions, road.source.positions
-        unread = self._unread({at: positions.get(at) for at in owned}) if ask else {}
-        lags = {at: unread[at] + road.offsets.unfinished_in(at) if at in unread else None for at in owned}
-        known = {at: lag for at, lag in lags.items() if lag is not None}
-        for topic, number in self._shown - set(known):
-            road.metrics.lag.remove(topic, str(number))
-        for (topic, number), lag in known.items():
-            road.metrics.lag.labels(topic, str(number)).set(lag)
-        self._shown = set(known)
-        return lags
+    def _status(self, at: Partition, window: LagWindow, behind: Behind | None) -> PartitionStatus:
+        if behind is not None:
+            window.add(behind, time.monotonic())
+        return PartitionStatus(
+            topic=at[0],
+            partition=at[1],
+            position=self._road.source.positions.get(at),
+            committed=self._road.offsets.committed_in(at),
+            lag=behind.records if behind else None,
+            lag_s=behind.oldest_s if behind else None,
+            drain_s=window.drain_s() if behind else None,
+        )
 
-    def _unread(self, positions: dict[Partition, int | None]) -> dict[Partition, int]:
+    def _show(self, found: Iterable[PartitionStatus]) -> None:
+        metrics, shown = self._road.metrics, set[tuple[Gauge, str, str]]()
+        for each in found:
+            for gauge, value in ((metrics.lag, each.lag), (metrics.lag_age, each.lag_s), (metrics.drain, each.drain_s)):
+                if value is not None:
+                    gauge.labels(each.topic, str(each.partition)).set(value)
+                    shown.add((gauge, each.topic, str(each.partition)))
+        for gauge, *labels in self._shown - shown:
+            gauge.remove(*labels)
+        self._shown = shown
+
+    def _behind(self, partitions: list[Partition]) -> dict[Partition, Behind]:
+        offsets, positions = self._road.offsets, self._road.source.positions
         try:
-            return self._lag.records(positions, ANSWER_S)
+            return self._lag.behind({at: offsets.reached_in(at, positions.get(at)) for at in partitions}, ANSWER_S)
         except KafkaFailure as error:
             log.debug("lag_unknown", reason=str(error))
             return {}

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from pelton.deadline import Deadline
+from pelton.partition_status import PartitionStatus
 from pelton.states import WorkerState, check_move
 
 log = structlog.get_logger(__name__)
@@ -32,16 +33,6 @@ class StateReport(msgspec.Struct, tag_field="kind", tag="state", frozen=True):
 
     state: WorkerState
     reason: str = ""
-
-
-class PartitionStatus(msgspec.Struct, frozen=True):
-    """Where the worker stands on one partition; offsets and lag in records, None = unknown."""
-
-    topic: str
-    partition: int
-    position: int | None = None
-    committed: int | None = None
-    lag: int | None = None
 
 
 class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):

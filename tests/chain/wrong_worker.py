@@ -15,8 +15,9 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from pelton.logs import configure_logs
+from pelton.partition_status import PartitionStatus
 from pelton.replica import Seat
-from pelton.reports import PartitionStatus, Reporter, StatusReport, end_with_parent
+from pelton.reports import Reporter, StatusReport, end_with_parent
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
 

@@ -8,6 +8,7 @@ import pytest
 from pelton.consumers import offsets as offsets_file
 from pelton.consumers.offsets import Offsets
 from pelton.schemas.records import Records
+from pelton.testing import make_message
 
 MAKE = Callable[..., Records]
 AT = ("in", 0)
@@ -181,3 +182,34 @@ def test_long_runs_do_not_grow_without_bound(block: MAKE, monkeypatch: pytest.Mo
     assert tracked.position == 10_000
     assert len(tracked.pending) <= 110
     assert (len(tracked.ahead), len(tracked.arrivals)) == (0, 0)
+
+
+def timed(block: MAKE, offsets: list[int], times_ms: list[int]) -> Records:
+    """A block whose records have Kafka timestamps."""
+    made = block(offsets)
+    made.messages = [
+        make_message(b"", offset=n, timestamp_ms=time_ms) for n, time_ms in zip(offsets, times_ms, strict=True)
+    ]
+    return made
+
+
+def test_where_a_reader_stands_is_its_first_record_without_an_outcome_and_when_that_was_written(block: MAKE) -> None:
+    offsets = Offsets()
+    assert offsets.reached_in(AT, None) == (None, 0, None)
+    assert offsets.reached_in(AT, 7) == (7, 0, None)
+    # Times need not ascend: a producer may stamp what it likes.
+    first, second = timed(block, [10, 11, 14], [300, 100, 200]), timed(block, [15, 17], [50, 400])
+    offsets.received(first)
+    offsets.received(second)
+    assert offsets.reached_in(AT, 18) == (10, 5, 300)
+    offsets.finished(second)
+    assert offsets.reached_in(AT, 18) == (10, 5, 300)
+    offsets.finished(first.split(1)[0])
+    assert offsets.reached_in(AT, 18) == (11, 4, 100)
+    offsets.finished(first.split(1)[1])
+    assert offsets.reached_in(AT, None) == (18, 0, None)
+    # The consumer's position is noted now and then, and passes what is no record.
+    assert offsets.reached_in(AT, 15) == (18, 0, None)
+    assert offsets.reached_in(AT, 19) == (19, 0, None)
+    offsets.forget([AT])
+    assert offsets.reached_in(AT, None) == (None, 0, None)

@@ -14,8 +14,9 @@ from typing import Any
 stand_in: Any = SimpleNamespace(get_logger=lambda name: None)
 sys.modules["structlog"] = stand_in
 
+from pelton.partition_status import PartitionStatus  # noqa: E402
 from pelton.progress import Progress  # noqa: E402
-from pelton.reports import PartitionStatus, Reporter, StatusReport, end_with_parent  # noqa: E402
+from pelton.reports import Reporter, StatusReport, end_with_parent  # noqa: E402
 from pelton.states import WorkerState  # noqa: E402
 
 FOREVER_S = 60.0

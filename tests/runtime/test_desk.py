@@ -300,7 +300,7 @@ def test_b05_the_supervisor_sees_requests_that_wait(desk: MAKE) -> None:
     road.turn()
     (records,) = road.desk.offsets._partitions.values()
     assert road.desk.progress.request_beat_s > 0
-    assert road.desk.progress.oldest_s == road.desk.progress.oldest_request_s == records.arrivals[0][1]
+    assert road.desk.progress.oldest_s == road.desk.progress.oldest_request_s == records.arrivals[0].arrived_s
     road.kafka.stalled = set()
     road.turn()
     assert road.desk.progress.oldest_s == 0

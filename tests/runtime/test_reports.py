@@ -11,9 +11,9 @@ from typing import BinaryIO
 import msgspec
 import pytest
 
+from pelton.partition_status import PartitionStatus
 from pelton.reports import (
     MetricsReport,
-    PartitionStatus,
     Reporter,
     StateReport,
     StatusReport,

@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pelton.consumers.assignment import Partition
+from pelton.consumers.lag import Behind
+from pelton.consumers.offsets import Reached
 from pelton.errors import BrokerUnavailable
 from pelton.handover import Handover
 from pelton.reports import Reporter, StatusReport
@@ -19,18 +21,27 @@ IDENTITY = StatusReport(model="doubler", version="1@abc", device="cpu", startup_
 
 
 class StatedLag:
-    """Lag as the test states it: the end of each partition."""
+    """Lag as the test states it: the end of each partition, and the time of the record that is read next."""
 
     def __init__(self) -> None:
         self.ends: dict[Partition, int] = {}
-        self.asked: list[dict[Partition, int | None]] = []
+        self.next_ms: int | None = None
+        self.asked: list[dict[Partition, Reached]] = []
         self.answers = True
 
-    def records(self, positions: dict[Partition, int | None], _timeout_s: float) -> dict[Partition, int]:
-        self.asked.append(dict(positions))
+    def behind(self, stands: dict[Partition, Reached], _timeout_s: float) -> dict[Partition, Behind]:
+        self.asked.append(dict(stands))
         if not self.answers:
             raise BrokerUnavailable("no answer")
-        return {at: self.ends.get(at, 0) - (position or 0) for at, position in positions.items()}
+        return {
+            at: Behind(
+                max(stand.in_hand, self.ends.get(at, 0) - (stand.offset or 0)),
+                stand.offset or 0,
+                self.ends.get(at, 0),
+                stand.time_ms if stand.in_hand else self.next_ms,
+            )
+            for at, stand in stands.items()
+        }
 
 
 class Look:
@@ -264,7 +275,7 @@ def test_b05_b16_lag_counts_what_is_not_polled_and_what_is_not_safe(
     one.walk.walk(2)
     one.lag.ends = {("in", n): 10 for n in range(4)}
     assert lags(one) == {0: 10, 1: 10, 2: 10, 3: 10}
-    assert one.lag.asked[-1] == {("in", 0): 3, ("in", 1): None, ("in", 2): None, ("in", 3): None}
+    assert one.lag.asked[-1] == {("in", 0): (0, 3, 0), **{("in", n): (None, 0, None) for n in (1, 2, 3)}}
     assert exposed_lags(one) == {"0": 10.0, "1": 10.0, "2": 10.0, "3": 10.0}
     one.walk.kafka.stalled.clear()
     one.walk.walk()
@@ -281,6 +292,59 @@ def test_b16_lag_that_nobody_can_tell_is_unknown_and_not_exposed(look: MAKE) -> 
     one.lag.answers = True
     assert lags(one)[0] == 0
     assert len(exposed_lags(one)) == 4
+
+
+def test_lag_is_told_in_seconds_too_and_drain_time_by_the_rate_of_late(
+    look: MAKE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_s = [1000.0]
+    monkeypatch.setattr("pelton.partition_view.time.monotonic", lambda: clock_s[0])
+    monkeypatch.setattr("pelton.consumers.lag.time.time", lambda: 5000.0)
+    one = look()
+    one.walk.walk()
+    one.lag.ends, one.lag.next_ms = {("in", 0): 100}, 4_970_000
+    first = one.watch.status().partitions
+    assert [(at.lag, at.lag_s, at.drain_s) for at in first] == [(100, 30.0, None), *[(0, 0.0, 0.0)] * 3]
+    one.walk.write(*range(20), timestamp_ms=4_970_000)
+    one.walk.walk()
+    clock_s[0] += 10
+    # 20 records in ten seconds are two a second, and 80 are left.
+    assert (one.watch.status().partitions[0].lag, one.watch.status().partitions[0].drain_s) == (80, 40.0)
+    text = one.watch.metrics()
+    assert 'pelton_lag_seconds{partition="0",topic="in"} 30.0' in text
+    assert 'pelton_drain_seconds{partition="0",topic="in"} 40.0' in text
+    one.walk.consumer.revoke(("in", 0))
+    one.walk.walk()
+    one.watch.status()
+    assert 'partition="0"' not in one.watch.metrics()
+
+
+def test_what_is_in_hand_is_as_old_as_its_record(look: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pelton.consumers.lag.time.time", lambda: 5000.0)
+    one = look()
+    one.walk.kafka.stalled = {("out", 0)}
+    one.walk.write(1, timestamp_ms=4_700_000)
+    one.walk.write(2, timestamp_ms=4_990_000)
+    one.walk.walk(2)
+    assert (one.watch.status().partitions[0].lag, one.watch.status().partitions[0].lag_s) == (2, 300.0)
+
+
+def test_a_partition_that_left_and_came_back_is_measured_anew(look: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s = [1000.0]
+    monkeypatch.setattr("pelton.partition_view.time.monotonic", lambda: clock_s[0])
+    one = look(manual=True)
+    one.lag.ends = {("in", 0): 100}
+    one.walk.consumer.give(("in", 0))
+    one.walk.write(*range(20))
+    one.walk.walk()
+    one.watch.status()
+    one.walk.consumer.revoke(("in", 0))
+    one.walk.walk()
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    clock_s[0] += 10
+    (found,) = one.watch.status().partitions
+    assert (found.position, found.drain_s) == (None, None)
 
 
 def test_lag_of_partitions_that_have_left_is_not_exposed_any_more(look: MAKE) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
+from pelton.consumers.lag import Behind
 from pelton.handover import Handover
 from pelton.reports import Reporter, StatusReport
 from pelton.states import WorkerState
@@ -21,8 +22,8 @@ IDENTITY = StatusReport(model="doubler", version="1@abc", device="cpu", startup_
 class NoLag:
     """A broker without anything to read."""
 
-    def records(self, positions: Any, _timeout_s: float) -> dict[Any, int]:
-        return dict.fromkeys(positions, 0)
+    def behind(self, stands: Any, _timeout_s: float) -> dict[Any, Behind]:
+        return dict.fromkeys(stands, Behind(0, 0, 0))
 
 
 class Look:

@@ -1,0 +1,97 @@
+"""What is the next record of a partition: the end alone does not say, behind markers, aborted records and holes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from pelton.consumers.assignment import Partition
+from pelton.deadline import Deadline
+
+POLL_S = 0.2
+READING: dict[str, Any] = {
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "fetch.wait.max.ms": 50,
+    "max.partition.fetch.bytes": 64 * 1024,
+}
+"""Properties of a consumer that looks at one record now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The next record that a reader of committed records would get; without an offset there is none.
+
+    `time_ms` is its Kafka timestamp, None for a record without one.
+    """
+
+    offset: int | None = None
+    time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    begin: int
+    end: int
+    ahead: Ahead
+
+    def answers(self, reached: int, end: int) -> bool:
+        """Tell whether nothing can have changed for a reader who stands at `reached`."""
+        if self.ahead.offset is None:
+            return self.begin <= reached and end <= self.end
+        return self.begin <= reached <= self.ahead.offset
+
+
+class Lookout:
+    """Reads one record where a reader stands, with a consumer that belongs to it; belongs to one thread.
+
+    What was seen holds until the reader has passed it, so a reader that stands still costs one fetch.
+    """
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._seen: dict[Partition, _Seen] = {}
+
+    def look(
+        self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
+    ) -> dict[Partition, Ahead]:
+        """Return what is ahead of each partition's offset in `reached`; those that took too long are left out.
+
+        Raises KafkaException when the broker refuses.
+        """
+        known = {at: seen for at, seen in self._seen.items() if at in reached and seen.answers(reached[at], ends[at])}
+        asked = {at: offset for at, offset in reached.items() if at not in known}
+        if asked:
+            try:
+                known |= self._read(asked, ends, deadline)
+            finally:
+                self._consumer.unassign()
+        self._seen = known
+        return {at: seen.ahead for at, seen in known.items()}
+
+    def _read(
+        self, asked: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
+    ) -> dict[Partition, _Seen]:
+        found: dict[Partition, _Seen] = {}
+        self._consumer.assign([TopicPartition(*at, offset) for at, offset in asked.items()])
+        while len(found) < len(asked) and not deadline.expired:
+            wait_s = min(POLL_S, deadline.remaining_s())
+            for message in self._consumer.consume(len(asked) - len(found), wait_s):
+                at = (message.topic() or "", message.partition() or 0)
+                if at in asked and at not in found:
+                    found[at] = _Seen(asked[at], ends[at], _ahead(message, ends[at]))
+                    self._consumer.pause([TopicPartition(*at)])
+        return found
+
+
+def _ahead(message: Message, end: int) -> Ahead:
+    if (error := message.error()) is not None:
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes begin so
+            raise KafkaException(error)
+        return Ahead()
+    kind, time_ms = message.timestamp()
+    offset = message.offset() or 0
+    # What was written since the end was asked for belongs to the next look.
+    return Ahead(offset, None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms) if offset < end else Ahead()
