@@ -12,7 +12,9 @@ import torch
 class Obedient:
     """`hold` names a file for as long as which the batch stays in the model; `<hold>.reached` tells that it is there.
 
-    `sleep_s` lets other threads run, `python_s` competes with them, `native_s` keeps the interpreter's lock.
+    `hang` names a file that the first to meet the event makes, never to come back; it holds the process ids of its
+    parent and of itself. `sleep_s` lets other threads run, `python_s` competes with them, `native_s` keeps the
+    interpreter's lock.
     `die` ends the process where it stands: by "exit", or by "fault" as a crash in native code does; `raises` is the
     text of an error.
     """
@@ -44,6 +46,8 @@ class Obedient:
                 reached.write("again\n")
             while Path(event.hold).exists():
                 time.sleep(0.005)
+        if event.hang:
+            hang_once(Path(event.hang))
         if event.sleep_s:
             time.sleep(event.sleep_s)
         if event.native_s:
@@ -52,3 +56,18 @@ class Obedient:
             until_s = time.monotonic() + event.python_s
             while time.monotonic() < until_s:
                 pass
+
+
+def hang_once(file):
+    try:
+        os.link(own_note(file), file)  # it is there with all that it says, or not at all
+    except FileExistsError:
+        return
+    while True:
+        time.sleep(1)
+
+
+def own_note(file):
+    note = file.with_name(f"{file.name}.{os.getpid()}")
+    note.write_text(f"{os.getppid()} {os.getpid()}")
+    return note
