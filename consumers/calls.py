@@ -1,8 +1,10 @@
 """Requests on their way from the topic to their answers."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pelton.schemas.records import Message, Records
 from pelton.schemas.request import RequestHead, read_head
@@ -23,8 +25,7 @@ class Patience:
     """How far the caller's clock may be behind ours."""
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One request: who asks, what, and until when an answer is of use.
 
     `deadline_s` and `arrived_s` are on the monotonic clock; `events` are the decoded inputs.
@@ -36,7 +37,7 @@ class Call:
     offset: int
     arrived_s: float
     deadline_s: float
-    events: list[Any] = field(default_factory=list)
+    events: list[Any] = []
     single: bool = True
     cancelled: bool = False
 

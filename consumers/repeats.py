@@ -4,8 +4,9 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from pelton.consumers.assignment import Partition
 from pelton.consumers.calls import Address, Call
@@ -22,15 +23,13 @@ class Seen(StrEnum):
     """The same caller has used the same correlation id for another question."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(msgspec.Struct, frozen=True, eq=False):
     body: bytes
     first: Call
-    waiting: list[Call] = field(default_factory=list)
+    waiting: list[Call] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
+class _Answered(msgspec.Struct, frozen=True, eq=False):
     body: bytes
     answer: bytes
     until_s: float

@@ -73,7 +73,7 @@ class Replies:
             done(Sent.FORBIDDEN)
             return
         self._under_way.begin()
-        self.topics.when_known(topic, partial(self._produce, head, value, trace_id, self._counted(done)))
+        self.topics.when_known(topic, partial(self._produce, head, value, trace_id, done))
 
     def serve(self, timeout_s: float = 0) -> None:
         """Serve delivery reports."""
@@ -131,17 +131,10 @@ class Replies:
         self._errors.warn(error)
         self._lost = self._lost or error.fatal()
 
-    def _counted(self, done: Done) -> Done:
-        def finished(sent: Sent) -> None:
-            self._under_way.end(arrived=sent is Sent.DELIVERED)
-            done(sent)
-
-        return finished
-
     def _produce(self, head: RequestHead, value: bytes, trace_id: str, done: Done, n_partitions: int) -> None:
         if (head.reply_partition or 0) >= n_partitions:
             log.debug("reply_has_no_topic", topic=head.reply_topic, partition=head.reply_partition)
-            done(Sent.NO_TOPIC)
+            self._end(done, Sent.NO_TOPIC)
             return
         self._enqueue(Manner.EACH, head, value, partial(self._report, head, value, trace_id, done))
 
@@ -185,7 +178,7 @@ class Replies:
     def _last_report(self, head: RequestHead, done: Done, error: KafkaError | None, _message: Any) -> None:
         if error is None:
             self.tries.succeeded()
-            done(Sent.DELIVERED)
+            self._end(done, Sent.DELIVERED)
             return
         if self._closed:
             return
@@ -194,4 +187,8 @@ class Replies:
         else:
             self.tries.failed(error.str())
         self._errors.warn(error, head.reply_topic)
-        done(Sent.FAILED)
+        self._end(done, Sent.FAILED)
+
+    def _end(self, done: Done, sent: Sent) -> None:
+        self._under_way.end(arrived=sent is Sent.DELIVERED)
+        done(sent)

@@ -32,7 +32,8 @@ class ReplyTopics:
 
     def __init__(self, allowed: Iterable[str], describe: Describe) -> None:
         self._allowed, self._describe = tuple(allowed), describe
-        self._matches = lru_cache(KEPT)(self._match)  # asked twice for each request, and a tenth of its cost
+        self.allows = lru_cache(KEPT)(self._allows)  # asked twice for each request, and a tenth of its cost
+        """Tell whether answers may go to a topic: a pattern of the allow-list matches its name."""
         self._known: dict[str, int] = {}
         self._missing: dict[str, Deadline] = {}
         self._lock = threading.Lock()
@@ -40,12 +41,11 @@ class ReplyTopics:
         self._wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._look_up, name="reply-topics", daemon=True).start()
 
-    def allows(self, topic: str) -> bool:
-        """Tell whether answers may go to a topic: a pattern of the allow-list matches its name."""
-        return bool(_NAME.fullmatch(topic)) and any(fnmatchcase(topic, pattern) for pattern in self._allowed)
-
     def when_known(self, topic: str, then: Callable[[int], None]) -> None:
         """Call `then` with the number of partitions of a topic, 0 if it does not exist: now, or once it is known."""
+        if (n := self._known.get(topic)) is not None:
+            then(n)
+            return
         with self._lock:
             n = self._known.get(topic)
             if n is None and topic in self._missing and not self._missing[topic].expired:
@@ -68,8 +68,8 @@ class ReplyTopics:
         with self._lock:
             return sum(map(len, self._waiting.values()))
 
-    def _match(self, topic: str) -> bool:
-        return any(fnmatchcase(topic, pattern) for pattern in self._allowed)
+    def _allows(self, topic: str) -> bool:
+        return bool(_NAME.fullmatch(topic)) and any(fnmatchcase(topic, pattern) for pattern in self._allowed)
 
     def _look_up(self) -> None:
         while True:

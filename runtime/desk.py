@@ -87,10 +87,12 @@ class Desk:
         live = [call for call, event in asked if event is call and not (call.cancelled or call.expired)]
         scores = iter(self._scorer.score([event for call in live for event in call.events]))
         outcomes: dict[Call, Any] = {call: list(islice(scores, len(call))) for call in live}
-        for call, event in asked:
+        self._count(
+            self._answer(call, outcomes.get(call) or self._why_not(call, event))
+            for call, event in asked
             # What has left while the model worked is answered by its next owner, which may be this worker again.
-            if self.source.assignment.epoch(call.origin) == call.epoch:
-                self._answer(call, outcomes.get(call) or self._why_not(call, event))
+            if self.source.assignment.epoch(call.origin) == call.epoch
+        )
         self.progress.batch_finished_s = time.monotonic()
         self.progress.batch_started_s = 0
         self.batcher.done()
@@ -143,7 +145,7 @@ class Desk:
             elif fate is Fate.OVER:
                 self._over.append(call)
             elif isinstance(fate, Rejection):
-                self._answer(call, fate)
+                self._count([self._answer(call, fate)])
             elif isinstance(fate, bytes):
                 self._reply([call], fate)
         if kept:
@@ -163,13 +165,17 @@ class Desk:
             return event
         return CANCELLED if call.cancelled else EXPIRED
 
-    def _answer(self, call: Call, outcome: list[Any] | Rejection) -> None:
+    def _answer(self, call: Call, outcome: list[Any] | Rejection) -> Code:
         code, value = answer_of(outcome, call.trace_id, single=call.single)
         if call.expired and code is not Code.EXPIRED:
             code, value = Code.EXPIRED, encode_error(Code.EXPIRED, EXPIRED.reason, call.trace_id)
-        self.metrics.answers.labels(code).inc()
         twins = self._repeats.answered(call, value if code in LASTING else None)
         self._reply([call, *twins], value)
+        return code
+
+    def _count(self, codes: Iterable[Code]) -> None:
+        for code, n in Counter(codes).items():
+            self.metrics.answers.labels(code).inc(n)
 
     def _reply(self, calls: list[Call], value: bytes) -> None:
         call = calls[0]

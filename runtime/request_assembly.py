@@ -40,7 +40,7 @@ def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Des
         Assignment(),
         max_records=POLL_RECORDS,
     )
-    batcher, offsets = _batcher(settings, engine.model), Offsets()
+    batcher, offsets = _batcher(settings, requests, engine.model), Offsets()
     repeats = Repeats(requests.repeats_s, requests.max_repeats)
     topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
     versions = (package.manifest.version, package.version_address)
@@ -66,13 +66,13 @@ def _describe(properties: dict[str, Any]) -> Callable[[Iterable[str]], Mapping[s
     return partial(describe, properties, timeout_s=LOOK_UP_S)
 
 
-def _batcher(settings: Settings, model: Model) -> Batcher:
+def _batcher(settings: Settings, requests: Requests, model: Model) -> Batcher:
     batch, queue = settings.batch, settings.queue
     size = one if batch.max_cost is None else size_of(model)
     return Batcher(
         lane=Lane.REQUESTS,
         max_size=batch.max_size,
-        max_wait_s=batch.max_wait_ms / 1000,
+        max_wait_s=requests.max_wait_ms / 1000,
         max_records=queue.max_records or max(LEAST_QUEUED, 4 * batch.max_size),
         max_bytes=queue.max_bytes,
         # A request may hold many events, and it is those that fill a batch.

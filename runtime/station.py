@@ -44,9 +44,12 @@ class Station:
                 break
         return False
 
-    def idle_s(self) -> float:
-        """Return how long whoever is not scoring may wait for records before a batch is due."""
-        return BUSY_POLL_S if self._device.locked() else self._batcher.due_in_s()
+    def idle_s(self, due_s: float) -> float:
+        """Return how long whoever fills a lane may wait for records, given when a batch of that lane is due.
+
+        One that is due behind a batch in the model is taken by whoever finishes that.
+        """
+        return BUSY_POLL_S if due_s == 0 and self._device.locked() else due_s
 
     def close(self) -> None:
         """Give out no more batches."""

@@ -86,7 +86,7 @@ class Walker:
     def _step(self) -> None:
         if not self._station.serve():
             with self._baton:
-                self.road.turn(min(POLL_S, self._station.idle_s()))
+                self.road.turn(min(POLL_S, self._station.idle_s(self.road.batcher.due_in_s())))
 
     def _part(self) -> None:
         self.road.sink.close()

@@ -2,9 +2,9 @@
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from pelton.schemas import headers
@@ -28,8 +28,7 @@ class Request(BaseModel):
     params: dict[str, JsonValue] = Field(default={}, description="What the model is to be told beside the inputs.")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(msgspec.Struct, frozen=True):
     """Who asks, where the answer goes and until when it is of use.
 
     The names are those of Spring Kafka's ReplyingKafkaTemplate, so that its callers are understood as they are:

@@ -83,6 +83,11 @@ class Requests(Group):
         default=1, description="How far callers' clocks may be behind the worker's before requests expire too early."
     )
     max_inputs: Count = Field(default=1000, description="Most events in one request.")
+    max_wait_ms: Annotated[float, Field(ge=0, le=60_000), BeforeValidator(no_boolean)] = Field(
+        default=2,
+        description="Longest wait for more requests to share a batch, in milliseconds: callers wait along. "
+        "`batch.max_wait_ms` is the stream's.",
+    )
     stream_share: Annotated[float, Field(ge=0, le=0.9), BeforeValidator(no_boolean)] = Field(
         default=0.25, description="Share of the batches that stay the stream's while requests wait as well."
     )

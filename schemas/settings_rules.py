@@ -65,6 +65,10 @@ def _time_problems(settings: "Settings") -> Iterator[Problem]:
     restart, health = settings.restart, settings.health
     if restart.first_s > restart.max_s:
         yield Problem("restart.first_s", restart.first_s, f"is more than restart.max_s ({restart.max_s:g})")
-    if health.stall_s * 1000 <= settings.batch.max_wait_ms:
-        why = f"is not more than batch.max_wait_ms ({settings.batch.max_wait_ms:g} ms): waiting would look stuck"
-        yield Problem("health.stall_s", health.stall_s, why)
+    waits_ms = {"batch": settings.batch.max_wait_ms}
+    if settings.requests is not None:
+        waits_ms["requests"] = settings.requests.max_wait_ms
+    for group, wait_ms in waits_ms.items():
+        if health.stall_s * 1000 <= wait_ms:
+            why = f"is not more than {group}.max_wait_ms ({wait_ms:g} ms): waiting would look stuck"
+            yield Problem("health.stall_s", health.stall_s, why)

@@ -67,7 +67,8 @@ class DeskRoad:
         monkeypatch.setattr(request_assembly, "Replies", partial(Replies, make_producer=kafka.producer))
         stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead"}
         settings["batch"] = {"max_wait_ms": 0, **settings.get("batch", {})}
-        made = Settings(model=package, stream=stream, requests={**REQUESTS, **(requests or {})}, **settings)
+        asked = {**REQUESTS, "max_wait_ms": 0, **(requests or {})}
+        made = Settings(model=package, stream=stream, requests=asked, **settings)
         loaded = load_package(PACKAGES / package / "1")
         loop = walk.loop if walk else None
         self.metrics = loop.metrics if loop else Metrics()

@@ -320,7 +320,7 @@ def test_answers_are_idempotent_and_no_part_of_a_transaction(desk: MAKE, deliver
 
 
 def test_a_batch_waits_for_company_but_not_past_the_nearest_deadline(desk: MAKE) -> None:
-    road = desk(batch={"max_wait_ms": 60_000}, requests={"clock_skew_s": 0})
+    road = desk(requests={"max_wait_ms": 60_000, "clock_skew_s": 0})
     road.ask(1, "patient", within_s=600)
     road.turn()
     assert 50 < road.desk.batcher.due_in_s() <= 60
@@ -329,6 +329,13 @@ def test_a_batch_waits_for_company_but_not_past_the_nearest_deadline(desk: MAKE)
     road.walk()
     assert sorted(road.answers()) == [("patient", "ok", 2.0), ("urgent", "ok", 4.0)]
     assert road.metric("batches_total") == {"deadline": 1.0}
+
+
+def test_requests_do_not_wait_as_long_as_the_streams_batches_do(desk: MAKE) -> None:
+    road = desk(batch={"max_wait_ms": 60_000}, requests={"max_wait_ms": 0})
+    road.ask(1)
+    road.walk()
+    assert road.answers() == [("a", "ok", 2.0)]
 
 
 def test_small_batches_leave_room_for_many_callers(desk: MAKE) -> None:

@@ -80,7 +80,8 @@ def test_one_batch_at_a_time_and_the_other_thread_goes_on_polling() -> None:
     thread = threading.Thread(target=found.serve)
     thread.start()
     assert inside.wait(20)
-    assert (found.serve(), found.at_work, found.idle_s()) == (False, thread, BUSY_POLL_S)
+    assert (found.serve(), found.at_work) == (False, thread)
+    assert (found.idle_s(0.0), found.idle_s(0.25)) == (BUSY_POLL_S, 0.25)
     leave.set()
     thread.join(20)
     assert (found.at_work, len(queue.batches)) == (None, 1)
@@ -107,7 +108,7 @@ def test_who_waits_for_records_waits_no_longer_than_until_a_batch_is_due() -> No
     queue = Queue()
     queue.due_s = 0.25
     found = station(queue, lambda _: None)
-    assert (found.serve(), found.idle_s()) == (False, 0.25)
+    assert (found.serve(), found.idle_s(queue.due_in_s())) == (False, 0.25)
 
 
 def run(found: Station, queue: Queue, clock: Clock, *times_s: float) -> None:
@@ -149,6 +150,6 @@ def test_a_batch_that_raises_leaves_the_device_free() -> None:
     found = station(queue, score)
     with pytest.raises(RuntimeError):
         found.serve()
-    assert (found.at_work, found.idle_s()) == (None, float("inf"))
+    assert (found.at_work, found.idle_s(0.0)) == (None, 0.0)
     found.close()
     assert queue.closed
