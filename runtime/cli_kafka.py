@@ -114,13 +114,12 @@ def _topic(text: str) -> tuple[str, int]:
 
 def _of_settings(config: Path | None, n: int) -> dict[str, int]:
     from pelton.schemas.settings import load_settings  # noqa: PLC0415
+    from pelton.settings_roles import roles_of  # noqa: PLC0415
 
     if config is None:
         raise typer.BadParameter("name the topics as NAME:PARTITIONS, or give the --config that names them")
     settings = load_settings(config, {})
-    stream, requests = settings.stream, settings.requests
-    asked = (*requests.topics, *requests.named_reply_topics) if requests else ()
-    return dict.fromkeys((*stream.topics, stream.sink, *asked), n) | {stream.dead_letter: 1}
+    return {topic: 1 if role == "stream.dead_letter" else n for topic, role in roles_of(settings).items()}
 
 
 def _local_kafka(data_dir: Path, port: int | None = None, heap_mb: int = 512) -> "LocalKafka":

@@ -1,4 +1,4 @@
-"""`pelton serve`: score the events of some topics until told to stop."""
+"""`pelton serve`: score the events of some topics, and answer requests, until told to stop."""
 
 import re
 from collections.abc import Mapping
@@ -41,6 +41,7 @@ def serve(
 ) -> None:
     """Score events: read topics, write each score to the sink and each bad record to the dead letters.
 
+    Where the settings have `requests:`, they are answered too, or alone if no stream is given.
     Settings come from the file, then the environment (PELTON_...), then these flags; the later wins.
     Ends with 0 after SIGTERM or Ctrl-C once what was read is scored and committed, and with 4 when another process
     takes the identity of a worker.

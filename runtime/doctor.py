@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 from pelton.doctor_facts import ClusterFacts, Rights
 from pelton.doctor_findings import Finding, Level, error, warning
-from pelton.doctor_topics import existence, parallelism, replication, retention, roles_of, sizes
+from pelton.doctor_topics import existence, parallelism, replication, retention, sizes
 from pelton.schemas.settings import Settings
+from pelton.settings_roles import READ, groups_of, inputs_of, roles_of
 
 SKEW_MS = 2_000
 LEAST_POLL_MS = 10_000
@@ -47,14 +48,13 @@ def _protocol(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _permissions(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
-    needs = {"stream.topics": "READ", "requests.topics": "READ"}
     for topic, role in roles_of(settings).items():
-        needed = needs.get(role, "WRITE")
+        needed = "READ" if role in READ else "WRITE"
         if topic in facts.topics and _lacks(facts.topics[topic].rights, needed):
             yield error(role, f"no right to {needed} {topic}", f"grant {needed} on the topic")
-    for group, rights in facts.group_rights.items():
-        if _lacks(rights, "READ"):
-            yield error("stream.group", f"no right to join the group {group}", "grant READ on the group")
+    for group, role in groups_of(settings).items():
+        if _lacks(facts.group_rights.get(group), "READ"):
+            yield error(role, f"no right to join the group {group}", "grant READ on the group")
 
 
 def _lacks(rights: Rights, needed: str) -> bool:
@@ -63,18 +63,18 @@ def _lacks(rights: Rights, needed: str) -> bool:
 
 def _clock(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     now_ms = time.time() * 1000
-    for topic in settings.stream.topics:
+    for topic in inputs_of(settings):
         newest_ms = facts.topics[topic].newest_ms if topic in facts.topics else None
         if newest_ms is not None and newest_ms > now_ms + SKEW_MS:
             ahead_s = (newest_ms - now_ms) / 1000
-            what = f"a record of {topic} is {ahead_s:.1f} s ahead of this machine's clock: ages will be wrong"
+            what = f"a record of {topic} is {ahead_s:.1f} s ahead of our clock: ages and deadlines will be wrong"
             yield warning("clock", what, "the same time source for producers and workers")
 
 
 def _compression(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - only here is a client made
 
-    for topic in settings.stream.topics:
+    for topic, role in inputs_of(settings).items():
         codec = facts.topics[topic].config.get("compression.type", "producer") if topic in facts.topics else "producer"
         if codec in {"producer", "uncompressed", "none"}:
             continue
@@ -82,7 +82,7 @@ def _compression(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
             Producer({"compression.type": codec})
         except KafkaException:
             what = f"{topic} is compressed with {codec}, which this build of librdkafka lacks"
-            yield error("stream.topics", what, "a build with it, such as the wheels of confluent-kafka")
+            yield error(role, what, "a build with it, such as the wheels of confluent-kafka")
 
 
 RULES: tuple[Callable[[Settings, ClusterFacts], Iterator[Finding]], ...] = (

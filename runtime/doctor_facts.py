@@ -13,6 +13,7 @@ from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable
 from pelton.kafka_errors import failure, of_settings
 from pelton.schemas.settings import Settings
+from pelton.settings_roles import groups_of, inputs_of, roles_of
 
 _silent = logging.getLogger("pelton.doctor.librdkafka")
 _silent.addHandler(logging.NullHandler())
@@ -49,36 +50,24 @@ def gather(settings: Settings, timeout_s: float = 8.0) -> ClusterFacts:
     return _Inquiry(settings, timeout_s).facts()
 
 
-def topics_of(settings: Settings) -> list[str]:
-    """Return the topics that the settings name, each once; patterns of reply topics are none."""
-    stream, requests = settings.stream, settings.requests
-    named = [*stream.topics, stream.sink, stream.dead_letter, *(requests.topics if requests else ())]
-    return list(dict.fromkeys([*named, *reply_topics(settings)]))
-
-
-def reply_topics(settings: Settings) -> list[str]:
-    """Return the reply topics that are named in full."""
-    return [name for name in (settings.requests.reply_topics if settings.requests else ()) if not {*name} & {*"*?["}]
-
-
 class _Inquiry:
     def __init__(self, settings: Settings, timeout_s: float) -> None:
         self._settings, self._deadline = settings, Deadline.after(timeout_s)
         self._properties: dict[str, Any] = {**settings.kafka, "logger": _silent}
         with of_settings():
             self._admin = AdminClient(self._properties)
+        self._inputs = inputs_of(settings)
 
     def facts(self) -> ClusterFacts:
         settings = self._settings
         cluster = self._answer(self._admin.describe_cluster(include_authorized_operations=True))
         broker = ConfigResource(ConfigResource.Type.BROKER, str(cluster.nodes[0].id))
-        groups = [settings.stream.group, *([settings.requests.group] if settings.requests else [])]
         return ClusterFacts(
             brokers=len(cluster.nodes),
             config=self._config(broker),
             rights=_rights(cluster.authorized_operations),
-            group_rights={group: self._group_rights(group) for group in groups},
-            topics=self._topics(topics_of(settings)),
+            group_rights={group: self._group_rights(group) for group in groups_of(settings)},
+            topics=self._topics(roles_of(settings)),
         )
 
     def _topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
@@ -93,7 +82,7 @@ class _Inquiry:
             replicas=min((len(each.replicas) for each in told.partitions), default=0),
             config=self._config(ConfigResource(ConfigResource.Type.TOPIC, name)),
             rights=_rights(told.authorized_operations),
-            newest_ms=self._newest_ms(name, len(told.partitions)) if name in self._settings.stream.topics else None,
+            newest_ms=self._newest_ms(name, len(told.partitions)) if name in self._inputs else None,
         )
 
     def _config(self, resource: ConfigResource) -> dict[str, str]:

@@ -2,24 +2,14 @@
 
 from collections.abc import Iterator
 
-from pelton.doctor_facts import ClusterFacts, TopicFacts, reply_topics
+from pelton.doctor_facts import ClusterFacts, TopicFacts
 from pelton.doctor_findings import Finding, error, warning
 from pelton.kafka_clients import max_message_bytes
 from pelton.schemas.settings import Settings
+from pelton.settings_roles import READ, roles_of
 
 HOUR_MS = 3_600_000
 NEARLY = 0.95
-
-
-def roles_of(settings: Settings) -> dict[str, str]:
-    """Return the setting that each topic stands in."""
-    stream, requests = settings.stream, settings.requests
-    roles = dict.fromkeys(stream.topics, "stream.topics")
-    roles |= {stream.sink: "stream.sink", stream.dead_letter: "stream.dead_letter"}
-    if requests is not None:
-        roles |= dict.fromkeys(requests.topics, "requests.topics")
-        roles |= dict.fromkeys(reply_topics(settings), "requests.reply_topics")
-    return roles
 
 
 def existence(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
@@ -45,22 +35,26 @@ def replication(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
 
 def parallelism(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     """Workers beyond the partitions are idle, and a narrow sink narrows its readers."""
-    most = sum(facts.topics[topic].partitions for topic in settings.stream.topics if topic in facts.topics)
+    partitions = {topic: told.partitions for topic, told in facts.topics.items()}
+    roles = roles_of(settings)
+    most = max(sum(partitions.get(topic, 0) for topic, role in roles.items() if role == group) for group in READ)
     if most and settings.workers > most:
         what = f"{settings.workers} workers and {most} partitions: {settings.workers - most} will be idle"
         yield warning("workers", what, f"{most} workers at most, or more partitions")
-    sink = facts.topics.get(settings.stream.sink)
-    widest = max(
-        (facts.topics[topic].partitions for topic in settings.stream.topics if topic in facts.topics), default=0
-    )
-    if sink and settings.stream.partition == "source" and sink.partitions < widest:
-        what = f"the sink has {sink.partitions} partitions and the source {widest}: several share one"
+    stream = settings.stream
+    if stream is None or stream.partition != "source" or stream.sink not in partitions:
+        return
+    narrow, widest = partitions[stream.sink], max(partitions.get(topic, 0) for topic in stream.topics)
+    if narrow < widest:
+        what = f"the sink has {narrow} partitions and the source {widest}: several share one"
         yield warning("stream.sink", what, f"{widest} partitions, so that readers are as parallel as the source")
 
 
 def sizes(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     """What is read has to fit into what is written."""
     stream, ours = settings.stream, max_message_bytes(settings)
+    if stream is None:
+        return
     sink, letters = facts.topics.get(stream.sink), facts.topics.get(stream.dead_letter)
     if sink and (least := _max_bytes(sink)) < ours:
         what = f"the sink takes {least} bytes a message and the client sends up to {ours}: larger scores are set aside"
@@ -80,6 +74,8 @@ def _max_bytes(topic: TopicFacts) -> int:
 def retention(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     """Nothing may be deleted before it is read."""
     stream = settings.stream
+    if stream is None:
+        return
     for topic in stream.topics:
         told = facts.topics.get(topic)
         keeps_ms = int(told.config.get("retention.ms", -1)) if told else -1

@@ -11,7 +11,7 @@ from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import DEFAULT_SERVERS, KafkaProperties
 from pelton.schemas.settings_groups import Batch, Group, Health, Log, Queue, Requests, Restart, Sidecar, Stream
 from pelton.schemas.settings_problems import explain, paths
-from pelton.schemas.settings_rules import contradictions
+from pelton.schemas.settings_rules import NO_ROAD, contradictions
 from pelton.schemas.settings_sources import gather
 from pelton.schemas.settings_types import Count, Name, Seconds, no_boolean
 
@@ -37,14 +37,16 @@ class Settings(Group):
         description="Where the model runs: auto, cpu, cuda or cuda:N; auto is CUDA where there is one.",
     )
     threads: Count = Field(default=1, description="CPU threads that torch may use in each worker.")
-    stream: Stream = Field(description="From which topics events come and where scores go.")
+    stream: Stream | None = Field(
+        default=None, description="From which topics events come and where scores go; null for requests alone."
+    )
     requests: Requests | None = Field(
-        default=None, description="Requests to answer through Kafka beside the stream; null for none."
+        default=None, description="Requests to answer through Kafka, beside a stream or alone; null for none."
     )
     delivery: Literal["at-least-once", "exactly-once"] = Field(
         default="at-least-once",
         description="What a reader of scores may rely on: each at least once, repeats under the same key; or, if it "
-        "reads committed records only, exactly once.",
+        "reads committed records only, exactly once. Concerns the stream; answers are part of no transaction.",
     )
     replica: Name | None = Field(
         default=None,
@@ -75,7 +77,9 @@ class Settings(Group):
         try:
             settings = handler(data)
         except ValidationError as error:
-            raise SettingsError(explain(error, cls, origins)) from None
+            without = not isinstance(data, Mapping) or not {"stream", "requests"} & set(data)
+            told = [NO_ROAD.line(origins)] if without else []
+            raise SettingsError("\n".join([explain(error, cls, origins), *told])) from None
         if problems := contradictions(settings):
             raise SettingsError("\n".join(problem.line(origins) for problem in problems))
         return settings

@@ -65,7 +65,7 @@ class Stream(Group):
 
 
 class Requests(Group):
-    """Requests that are answered through Kafka, by the same model and beside the stream."""
+    """Requests that are answered through Kafka, beside a stream, by the same model, or alone."""
 
     topics: Topics = Field(description="Topics that requests come from.")
     group: Name = Field(description="Consumer group of the requests; must differ from the stream's.")

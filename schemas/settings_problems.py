@@ -16,7 +16,8 @@ Path = tuple[str | int, ...]
 
 HIDDEN: Final = object()
 """In place of a value that must not be shown."""
-_MISSING: Final = object()
+MISSING: Final = object()
+"""In place of a value that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Problem:
 
     def line(self, origins: Mapping[str, str]) -> str:
         """Return the problem on one line; `origins` tells for each path where its value came from."""
-        shown = "" if self.value is _MISSING else f" = {_shown(self.path, self.value)}"
+        shown = "" if self.value is MISSING else f" = {_shown(self.path, self.value)}"
         origin = origins.get(self.path.partition("[")[0])
         return f"{self.path}{shown}{f' (from {origin})' if origin else ''}: {self.why}"
 
@@ -80,10 +81,10 @@ def no_such(name: str, known: Iterable[str]) -> str:
 def _problem(item: ErrorDetails, known: list[str]) -> Problem:
     path = dotted(part for part in item["loc"] if part != "[key]")
     if item["type"] == "missing":
-        return Problem(path, _MISSING, "is missing and has no default")
+        return Problem(path, MISSING, "is missing and has no default")
     if item["type"] == "extra_forbidden":
         # As with properties: a name that nobody knows may be that of a secret, misspelt.
-        return Problem(path, _MISSING, no_such(path, [*known, *(f"kafka.{name}" for name in OFTEN_USED)]))
+        return Problem(path, MISSING, no_such(path, [*known, *(f"kafka.{name}" for name in OFTEN_USED)]))
     why = item["msg"].removeprefix("Value error, ")
     if item["type"] == "literal_error":
         words = [word.strip("'") for word in item["ctx"]["expected"].replace(" or ", ", ").split(", ")]

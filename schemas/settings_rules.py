@@ -5,10 +5,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from pelton.schemas.kafka_rules import kafka_problems
-from pelton.schemas.settings_problems import Problem
+from pelton.schemas.settings_problems import MISSING, Problem
 
 if TYPE_CHECKING:
     from pelton.schemas.settings import Settings
+
+
+NO_ROAD = Problem("stream", MISSING, "is missing, and so is requests: one of the two is needed")
 
 
 def contradictions(settings: "Settings") -> list[Problem]:
@@ -24,6 +27,9 @@ def contradictions(settings: "Settings") -> list[Problem]:
 
 def _stream_problems(settings: "Settings") -> Iterator[Problem]:
     stream = settings.stream
+    if stream is None:
+        yield from _without_stream(settings)
+        return
     if stream.sink in stream.topics:
         yield Problem("stream.sink", stream.sink, "is an input topic too: scores would be scored again")
     if stream.dead_letter in stream.topics:
@@ -35,18 +41,26 @@ def _stream_problems(settings: "Settings") -> Iterator[Problem]:
         yield Problem("stream.tombstones", stream.tombstones, why)
 
 
+def _without_stream(settings: "Settings") -> Iterator[Problem]:
+    if settings.requests is None:
+        yield NO_ROAD
+    elif settings.delivery != "at-least-once":
+        yield Problem("delivery", settings.delivery, "needs a stream: answers to requests are part of no transaction")
+
+
 def _request_problems(settings: "Settings") -> Iterator[Problem]:
     requests, stream = settings.requests, settings.stream
     if requests is None:
         return
-    if requests.group == stream.group:
+    of_stream = (*stream.topics, stream.sink, stream.dead_letter) if stream else ()
+    if stream and requests.group == stream.group:
         why = "is stream.group too: a rebalance of one would hold up the other"
         yield Problem("requests.group", requests.group, why)
     for topic in requests.topics:
-        if topic in {*stream.topics, stream.sink, stream.dead_letter}:
+        if topic in of_stream:
             yield Problem("requests.topics", topic, "is a topic of the stream too")
     for pattern in requests.reply_topics:
-        for topic in (*requests.topics, *stream.topics, stream.sink, stream.dead_letter):
+        for topic in (*requests.topics, *of_stream):
             if fnmatchcase(topic, pattern):
                 yield Problem("requests.reply_topics", pattern, f"lets answers into {topic}, where no caller reads")
     if requests.deadline_s > requests.max_deadline_s:

@@ -106,6 +106,11 @@ def desk(
     return Desk(serve(requests=requests | settings.pop("requests", {}), **settings), outside)
 
 
+def desk_alone(serve: Serve, topic_factory: Callable[..., str], outside: Outside, **settings: Any) -> Desk:
+    """Serve `obedient` with requests and without a stream."""
+    return desk(serve, topic_factory, outside, streaming=False, **settings)
+
+
 def told(message: Message) -> dict[str, Any]:
     """Return what an answer says, as strict JSON."""
 

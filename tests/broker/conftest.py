@@ -60,8 +60,8 @@ def serve_here(
 def serve(brokers: str, topic_factory: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """`serve(model="obedient", partitions=1, sink_partitions=1, sink_config={}, **settings)` starts `pelton serve`.
 
-    It makes the topics, waits until all is ready, and ends with the test. `serve(settings=...)` takes settings as they
-    are, for topics that exist or do not.
+    It makes the topics, waits until all is ready, and ends with the test. With `streaming=False` there is no stream.
+    `serve(settings=...)` takes settings as they are, for topics that exist or do not.
     """
     with ExitStack() as stack:
         yield _server(stack, brokers, topic_factory, tmp_path_factory)
@@ -95,10 +95,13 @@ def _server(
         more_topics: Sequence[str] = (),
         settings: dict[str, Any] | None = None,
         ready: bool = True,
+        streaming: bool = True,
         command: Sequence[str] = SERVE,
         **changes: Any,
     ) -> Served:
-        if settings is None:
+        if settings is None and not streaming:
+            settings = settings_for(brokers, model, **changes)
+        elif settings is None:
             source = topic_factory(partitions, prefix="events")
             stream = {
                 "topics": [source, *more_topics],
@@ -113,7 +116,7 @@ def _server(
     return start
 
 
-def settings_for(brokers: str, model: str, stream: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def settings_for(brokers: str, model: str, stream: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """Return settings with clocks that suit a test."""
     kafka = {"bootstrap.servers": brokers, "topic.metadata.refresh.interval.ms": 1000}
     if changes.get("kafka", {}).get("group.protocol") != "consumer":
@@ -125,6 +128,6 @@ def settings_for(brokers: str, model: str, stream: dict[str, Any], **changes: An
         "log": {"format": "json"},
         "restart": {"first_s": 0.1, "max_s": 1},
         **changes,
-        "stream": stream,
+        **({"stream": stream} if stream else {}),
         "kafka": kafka | changes.get("kafka", {}),
     }

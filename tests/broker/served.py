@@ -45,9 +45,9 @@ class Served:
 
     def __init__(self, settings: dict[str, Any], folder: Path, command: Sequence[str] = SERVE) -> None:
         self.settings = settings
-        stream = settings["stream"]
-        self.sources, self.sink, self.dead_letter = stream["topics"], stream["sink"], stream["dead_letter"]
-        self.source, self.group = self.sources[0], stream["group"]
+        if stream := settings.get("stream"):
+            self.sources, self.sink, self.dead_letter = stream["topics"], stream["sink"], stream["dead_letter"]
+            self.source, self.group = self.sources[0], stream["group"]
         self._log_file = folder / "serve.log"
         self.config = str(folder / "pelton.yaml")
         Path(self.config).write_text(yaml.safe_dump(settings))

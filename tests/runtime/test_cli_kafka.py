@@ -129,6 +129,15 @@ def test_topics_of_requests_and_replies_are_created_too(
     assert created[0][1] == {"a": 2, "b": 2, "s": 2, "s-dead-letters": 1, "asked": 2, "answered": 2}
 
 
+def test_topics_of_requests_alone_are_created(
+    created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path
+) -> None:
+    asking = "{model: any, requests: {topics: [asked], group: r, reply_topics: [answered, 'private-*']}}"
+    (tmp_path / "pelton.yaml").write_text(asking)
+    assert _pelton_kafka("topics", "--partitions", "3")[0] == 0
+    assert created[0][1] == {"asked": 3, "answered": 3}
+
+
 def test_topics_that_are_named_are_created_alone(
     created: list[tuple[dict[str, str], dict[str, int]]], tmp_path: Path
 ) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from pelton import handover
 from pelton.doctor import LEAST_POLL_MS, RULES, check
-from pelton.doctor_facts import ClusterFacts, TopicFacts, topics_of
+from pelton.doctor_facts import ClusterFacts, TopicFacts
 from pelton.doctor_findings import Level
 from pelton.schemas.settings import Settings
+from pelton.settings_roles import roles_of
 
 ALL = frozenset({"READ", "WRITE", "DESCRIBE"})
 SIZE = {"max.message.bytes": "1048588"}
@@ -60,7 +61,7 @@ def test_every_topic_has_to_exist() -> None:
         ("error", where)
         for where in ("stream.topics", "stream.sink", "stream.dead_letter", "requests.topics", "requests.reply_topics")
     ]
-    assert topics_of(settings(requests=requests)) == ["in", "out", "out-dead-letters", "ask", "answers"]
+    assert list(roles_of(settings(requests=requests))) == ["in", "out", "out-dead-letters", "ask", "answers"]
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,16 @@ def test_b40_what_is_missing_is_waited_for_and_named(worker: Worker, script: Scr
     assert script.served == [(TOPICS, 2)]
 
 
+def test_a_worker_of_requests_alone_waits_for_no_topic(
+    script: Script, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.topics.describe", lambda _, names, timeout_s: dict.fromkeys(names, 1))
+    requests = {"topics": ["asked"], "group": "rg", "reply_topics": ["answers"]}
+    alone = Worker(Settings(model="m", requests=requests), told, Progress.null(), 0)  # type: ignore[arg-type]
+    assert alone.run() == 0
+    assert script.served == [({}, 0)]
+
+
 def test_b40_the_wait_grows_up_to_a_limit(worker: Worker, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_file, "RETRY_S", (0.5, 1.0, 2.0))
     waits: list[float] = []

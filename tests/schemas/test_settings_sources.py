@@ -167,7 +167,7 @@ def test_empty_file_is_no_settings(file: Path) -> None:
     file.write_text("# nothing yet\n")
     assert refusal(file).splitlines() == [
         "model: is missing and has no default",
-        "stream: is missing and has no default",
+        "stream: is missing, and so is requests: one of the two is needed",
     ]
 
 

@@ -1,0 +1,36 @@
+"""Which topics and groups settings name, and in which setting each stands."""
+
+from collections.abc import Iterable
+
+from pelton.schemas.settings import Settings
+
+READ = ("stream.topics", "requests.topics")
+"""The settings whose topics are read from; all others are written to."""
+
+
+def roles_of(settings: Settings) -> dict[str, str]:
+    """Return the setting that each topic stands in; patterns of reply topics are no topics."""
+    stream, requests = settings.stream, settings.requests
+    roles: dict[str, str] = {}
+    if stream is not None:
+        roles |= dict.fromkeys(stream.topics, "stream.topics")
+        roles |= {stream.sink: "stream.sink", stream.dead_letter: "stream.dead_letter"}
+    if requests is not None:
+        roles |= dict.fromkeys(requests.topics, "requests.topics")
+        roles |= dict.fromkeys(requests.named_reply_topics, "requests.reply_topics")
+    return roles
+
+
+def inputs_of(settings: Settings) -> dict[str, str]:
+    """Return the setting of each topic that is read from."""
+    return {topic: role for topic, role in roles_of(settings).items() if role in READ}
+
+
+def groups_of(settings: Settings) -> dict[str, str]:
+    """Return the setting that each group stands in."""
+    named: Iterable[tuple[str, str]] = (
+        (given.group, role)
+        for role, given in (("stream.group", settings.stream), ("requests.group", settings.requests))
+        if given is not None
+    )
+    return dict(named)
