@@ -32,7 +32,7 @@ class Batcher:
         lane: Lane = Lane.STREAM,
     ) -> None:
         self.lane = lane
-        self._max_size, self._max_wait_s = max_size, max_wait_s
+        self.max_size, self._max_wait_s = max_size, max_wait_s
         self._max_records, self._max_bytes = max_records, max_bytes
         self._cost = Cost(cost_limit, cost)
         self._lock = threading.Lock()
@@ -122,8 +122,8 @@ class Batcher:
 
         Where cost may close a batch earlier, each record has to be looked at as it comes.
         """
-        lacking = self._max_size - self.n_records
-        return lacking if 0 < lacking < self._max_size and self._cost.limit is None else 1
+        lacking = self.max_size - self.n_records
+        return lacking if 0 < lacking < self.max_size and self._cost.limit is None else 1
 
     @property
     def filled(self) -> float:
@@ -135,7 +135,7 @@ class Batcher:
             return math.inf  # who waits for a batch that is due, and is given none, would ask for ever
         if self._allowed is not None:
             return 0.0 if self._allowed and self._queue else math.inf
-        if self.n_records >= self._max_size or self._cost.fills(self._queue):
+        if self.n_records >= self.max_size or self._cost.fills(self._queue):
             return 0.0
         if not self._queue:
             return math.inf
@@ -148,7 +148,7 @@ class Batcher:
     def _form(self) -> Batch:
         parts: list[Records] = []
         waited_s = time.monotonic() - self._queue[0].arrived_s
-        room, cost_left = min(self._max_size, self._allowed or self._max_size), self._cost.limit
+        room, cost_left = min(self.max_size, self._allowed or self.max_size), self._cost.limit
         hurried = self._latest_s() < self._queue[0].arrived_s + self._max_wait_s
         reason = CloseReason.DEADLINE if hurried else CloseReason.WAIT
         while self._queue:

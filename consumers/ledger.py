@@ -1,5 +1,7 @@
 """What a group has committed, written and read through its consumer."""
 
+import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
@@ -16,6 +18,9 @@ class Ledger:
     def __init__(self, consumer: Consumer, standing: Standing | None = None) -> None:
         self.consumer = consumer
         self._standing = standing
+        self._asked: dict[frozenset[tuple[str, int, int]], float] = {}
+        self.took_s = deque[float](maxlen=100)
+        """How long commits took, from the question to the broker's answer; whoever measures takes them out."""
 
     @property
     def admitted(self) -> bool:
@@ -35,13 +40,22 @@ class Ledger:
             TopicPartition(topic, number, offset, notes.get((topic, number), ""))
             for (topic, number), offset in offsets.items()
         ]
+        started_s = time.monotonic()
         try:
             if wait:
                 _check(self.consumer.commit(offsets=positions, asynchronous=False))
+                self.took_s.append(time.monotonic() - started_s)
             else:
                 self.consumer.commit(offsets=positions, asynchronous=True)
+                self._asked[_key(positions)] = started_s
         except KafkaException as error:
             raise failure(error) from error
+
+    def answered(self, positions: list[TopicPartition]) -> None:
+        """Note the answer to a commit that nobody waits for; those before it without one will never have any."""
+        if (started_s := self._asked.get(_key(positions))) is not None:
+            self.took_s.append(time.monotonic() - started_s)
+            self._asked = {key: asked_s for key, asked_s in self._asked.items() if asked_s > started_s}
 
     def notes(self, partitions: Iterable[Partition], timeout_s: float) -> dict[Partition, str]:
         """Return the note beside each committed offset, empty where there is none; asks the broker.
@@ -97,6 +111,10 @@ class Ledger:
         """Return the end of a partition as of the last fetch from it, or None before the first; asks nobody."""
         _, end = self.consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
         return end if end >= 0 else None
+
+
+def _key(positions: list[TopicPartition]) -> frozenset[tuple[str, int, int]]:
+    return frozenset((at.topic, at.partition, at.offset) for at in positions)
 
 
 def _check(answered: list[TopicPartition]) -> None:

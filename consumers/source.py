@@ -55,8 +55,7 @@ class Source:
         self._listener: RebalanceListener | None = None
         self._errors = ErrorLog("consumer")
         self._open = partial(make_consumer, {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
-        self._consumer = self._open()
-        self._standing = Standing(assignment)
+        self._consumer, self._standing = self._open(), Standing(assignment)
         self.ledger = Ledger(self._consumer, self._standing)
         self._beginning = Beginning(self.ledger, config, topics)
         self._join_due: Deadline | None = None
@@ -151,6 +150,7 @@ class Source:
         self.joined, self._join_due = False, Deadline.after(NAME_EVERY_S)
 
     def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+        self.ledger.answered(offsets)
         # Where some partitions are refused and others are not, only their own errors tell.
         refused = error or next((at.error for at in offsets if at.error), None)
         if refused is not None and refused.code() != NO_OFFSET:

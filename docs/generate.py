@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pelton.kafka_clients import consumer_properties, producer_properties
-from pelton.metrics import TABLE
+from pelton.metric_labels import OPEN_LABELS
+from pelton.metrics import TABLE, Metric
 from pelton.schemas import wire_schemas
 from pelton.schemas.codes import CODES
 from pelton.schemas.kafka_properties import FORBIDDEN
@@ -54,6 +55,26 @@ Partitions and topics that are added while a group runs are found within `topic.
 `group.protocol: consumer` the broker tells of them.
 """
 
+METRICS = """{made}
+
+# Metrics
+
+At `/metrics` of the sidecar; those of a worker have the label `worker` as well. All is observed by batch or poll.
+
+| metric | type | labels | what |
+|---|---|---|---|
+{rows}
+
+Labels have the values that are named above, or are bounded:
+
+{open_labels}
+
+Series of a partition go when it leaves, those of a worker with its process. Those of GPUs need `pelton[gpu]` and
+NVIDIA's driver, and are left out where one of them is missing. On CUDA `pelton_device_seconds` lasts until the device
+is done; a model that has no attribute `device` is not waited for, and its time shows in `pelton_finish_seconds`. What
+a model takes while it warms up is not counted.
+"""
+
 
 def settings_page() -> str:
     """Return the page of all settings, each with its path, default and sentence."""
@@ -69,13 +90,15 @@ def settings_page() -> str:
 
 def metrics_page() -> str:
     """Return the page of all metrics."""
-    rows = "\n".join(
-        f"| `{metric.name}` | {metric.kind} | {', '.join(metric.labels) or '-'} | {metric.help} |" for metric in TABLE
-    )
-    return (
-        f"{MADE}\n\n# Metrics\n\nAt `/metrics` of the sidecar. Those of a worker have the label `worker` as well.\n\n"
-        f"| metric | type | labels | what |\n|---|---|---|---|\n{rows}\n"
-    )
+    rows = "\n".join(f"| `{metric.name}` | {metric.kind} | {_labels(metric)} | {metric.help} |" for metric in TABLE)
+    open_labels = "\n".join(f"- `{label}`: {bound}." for label, bound in OPEN_LABELS.items())
+    return METRICS.format(made=MADE, rows=rows, open_labels=open_labels)
+
+
+def _labels(metric: Metric) -> str:
+    """Return the labels of a metric, each closed one with its values."""
+    closed = {label: f": {', '.join(metric.one_of[label])}" for label in metric.one_of}
+    return "; ".join(f"{label}{closed.get(label, '')}" for label in metric.labels) or "-"
 
 
 def codes_page() -> str:

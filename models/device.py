@@ -36,15 +36,24 @@ def _require_cuda(name: str, index: int) -> None:
         )
 
 
+def wait_for(device: object) -> None:
+    """Wait until a CUDA device is done with what it was given; raises what the device says if it failed."""
+    if isinstance(device, torch.device) and device.type == "cuda" and _in_use():
+        torch.cuda.synchronize(device)
+
+
+def gpu_uuid(device: torch.device) -> str:
+    """Return the UUID of a CUDA device, "" for any other: a number says nothing to other processes."""
+    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
+
+
 def device_fault(device: object) -> str:
     """Return what a CUDA device says when it is waited for: "" if it lives, else its last words.
 
     A dead context fails every later call, whatever the message of the first failure was.
     """
-    if not isinstance(device, torch.device) or device.type != "cuda" or not _in_use():
-        return ""
     try:
-        torch.cuda.synchronize(device)
+        wait_for(device)
     except RuntimeError as error:
         return str(error)
     return ""

@@ -9,6 +9,7 @@ import torch
 
 from pelton.errors import ModelError
 from pelton.metrics import Metrics
+from pelton.models.device import wait_for
 from pelton.models.failure import Failure, FailureKind
 from pelton.models.finite import non_finite_inputs, plain_scores
 from pelton.models.protocol import Model
@@ -23,6 +24,12 @@ class ForwardPass:
     def __init__(self, model: Model, shapes: Shapes, metrics: Metrics, *, finite_inputs: bool) -> None:
         self._model, self._shapes, self._metrics = model, shapes, metrics
         self._finite_inputs = finite_inputs
+        self.measures = True
+        """Whether calls are timed; what a warm-up takes says nothing of the work to come."""
+
+    @property
+    def _device(self) -> object:
+        return getattr(self._model, "device", None)
 
     def run(self, events: Sequence[Any], attempt: int) -> list[Any] | Failure:
         """Score events in one call and return a score or a Rejection for each, or why there are none.
@@ -44,16 +51,18 @@ class ForwardPass:
                     return _not_finite(bad, n)
                 stage = "forward"
                 outputs = self._model.forward(inputs)
+                wait_for(self._device)  # it computes on by itself, and `finish` would be told what `forward` took
                 forwarded_s = perf_counter()
                 stage = "finish"
                 scores, faults = plain_scores(self._model.finish(outputs))
         except ModelError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a model may raise anything, and is asked again with less
-            return Failure.of(error, stage, getattr(self._model, "device", None))
-        self._metrics.prepare.observe(prepared_s - started_s)
-        self._metrics.device.observe(forwarded_s - prepared_s)
-        self._metrics.finish.observe(perf_counter() - forwarded_s)
+            return Failure.of(error, stage, self._device)
+        if self.measures:
+            self._metrics.prepare.observe(prepared_s - started_s)
+            self._metrics.device.observe(forwarded_s - prepared_s)
+            self._metrics.finish.observe(perf_counter() - forwarded_s)
         return _paired(scores, faults, n, rows, attempt)
 
 

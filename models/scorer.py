@@ -41,9 +41,11 @@ class Scorer:
         Raises PackageError if a score is not the golden one, the model raises, or there is nothing to warm up
         with; SettingsError if `fixed_shape` cannot be kept; OutOfMemory or DeviceLost if the device gives up.
         """
+        self._pass.measures = False
         warm_up(self._model, self._package, self._shapes.in_use, self.score)
         if self._fixed_shape:
             check_places(self._package, self._shapes.max_size, self.score)
+        self._pass.measures = True
 
     def score(self, events: Sequence[Any]) -> list[Any]:
         """Return for every event, in order, a plain score or the Rejection that takes its place.

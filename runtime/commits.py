@@ -1,7 +1,5 @@
 """When offsets are committed, and what has to be noted then."""
 
-import time
-
 from pelton.consumers.assignment import Partition
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.source import Source
@@ -39,14 +37,14 @@ class Commits:
         self._due = Deadline.after(COMMIT_EVERY_S)
         if self._by_sink:
             return
+        while self._source.ledger.took_s:
+            self._metrics.commit.observe(self._source.ledger.took_s.popleft())
         if self._refused != self._source.commits_refused:
             self._refused = self._source.commits_refused
             self._offsets.commit_again()
         if (offsets := self._offsets.committable()) and (wait or self._source.ledger.admitted):
-            started_s = time.monotonic()
             self._source.ledger.commit(offsets, self._trials.notes(offsets), wait=wait)
             self.note(offsets)
-            self._metrics.commit.observe(time.monotonic() - started_s)
 
     def note(self, offsets: dict[Partition, int]) -> None:
         """Note offsets that are committed, or that the broker was asked to commit."""

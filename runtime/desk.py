@@ -62,7 +62,7 @@ class Desk:
         self.source, self.batcher, self.offsets, self.trials = source, batcher, offsets, trials
         self.metrics, self.progress, self.sink = metrics, progress, replies
         self.totals = Totals()
-        self._reception, self._patience, self._repeats, self._scorer = reception, patience, repeats, scorer
+        self._reception, self._patience, self._repeats, self.scorer = reception, patience, repeats, scorer
         self.intake = Intake(source, batcher, lambda: replies.in_flight / MOST_IN_FLIGHT)
         self.commits = Commits(source, offsets, trials, metrics)
         self._open: dict[tuple[Partition, int], Call] = {}
@@ -85,7 +85,7 @@ class Desk:
         owned = [records for records in batch.parts if self.source.assignment.owns(records)]
         asked = [pair for records in owned for pair in self._of(records)]
         live = [call for call, event in asked if event is call and not (call.cancelled or call.expired)]
-        scores = iter(self._scorer.score([event for call in live for event in call.events]))
+        scores = iter(self.scorer.score([event for call in live for event in call.events]))
         outcomes: dict[Call, Any] = {call: list(islice(scores, len(call))) for call in live}
         self._count(
             self._answer(call, outcomes.get(call) or self._why_not(call, event))
@@ -96,9 +96,8 @@ class Desk:
         self.progress.batch_finished_s = time.monotonic()
         self.progress.batch_started_s = 0
         self.batcher.done()
-        self.metrics.batches.labels(batch.closed_by).inc()
-        self.metrics.batch_size.observe(batch.n_records)
-        self.metrics.request_wait.observe(batch.waited_s)
+        fill = batch.n_records / self.batcher.max_size
+        self.metrics.formed(batch.lane, batch.closed_by, batch.n_records, fill, batch.waited_s)
         log.debug("requests_scored", requests=batch.n_records, took_s=time.monotonic() - started_s)
 
     def settle(self) -> None:
@@ -130,10 +129,6 @@ class Desk:
         # In place: another thread may be taking calls out.
         for at in [at for at in list(self._open) if at[0] in partitions]:
             self._open.pop(at, None)
-
-    def measure(self) -> None:
-        """Set the metric of what waits here; from any thread."""
-        self.metrics.request_queue.set(self.batcher.n_records)
 
     def _receive(self, records: Records) -> None:
         records.events, kept = calls_of(records, self._patience), []

@@ -1,6 +1,7 @@
 """The road of a record, and the whole of what a worker does: poll → decode → batch → score → write → commit."""
 
 import time
+from collections import Counter
 
 import structlog
 
@@ -20,6 +21,7 @@ from pelton.producers.sink import Sink
 from pelton.producers.tickets import Settled
 from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
+from pelton.schemas.rejection import Rejection
 from pelton.totals import Totals
 
 log = structlog.get_logger(__name__)
@@ -69,7 +71,8 @@ class Loop:
     def score(self, batch: Batch) -> None:
         """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
         started_s = self.progress.batch_started_s = time.monotonic()
-        scores = self.scorer.score(scorable(batch))
+        events = scorable(batch)
+        scores = self.scorer.score(events)
         scored_s = time.monotonic()
         for records, outcomes in join_outcomes(batch, scores):
             if self.source.assignment.owns(records):
@@ -79,6 +82,8 @@ class Loop:
         self.progress.batch_started_s = 0
         self.batcher.done()
         self._measure(batch, finished_s - started_s)
+        if len(events) < batch.n_records:
+            self._count_undecoded(batch)
 
     def settle(self) -> None:
         """Note the records whose outcomes have become safe at the broker; a transaction holds their offsets too."""
@@ -110,16 +115,15 @@ class Loop:
         self.trials.forget(partitions)
         self.offsets.forget(partitions)
 
-    def measure(self) -> None:
-        """Set the metrics of what waits here; from any thread."""
-        self.metrics.queue_records.set(self.batcher.n_records)
-        self.metrics.queue_bytes.set(self.batcher.n_bytes)
-
     def _measure(self, batch: Batch, took_s: float) -> None:
-        self.metrics.batches.labels(batch.closed_by).inc()
-        self.metrics.batch_size.observe(batch.n_records)
-        self.metrics.batch_wait.observe(batch.waited_s)
+        fill = batch.n_records / self.batcher.max_size
+        self.metrics.formed(batch.lane, batch.closed_by, batch.n_records, fill, batch.waited_s)
         self._log.debug("batch_scored", records=batch.n_records, closed_by=batch.closed_by.value, took_s=took_s)
+
+    def _count_undecoded(self, batch: Batch) -> None:
+        bad = [event for records in batch.parts for event in records.events if isinstance(event, Rejection)]
+        for code, n in Counter(event.code for event in bad if event.stage == "decode").items():
+            self.metrics.undecoded.labels(code).inc(n)
 
     def _count(self, block: Settled) -> None:
         buried = sum(block.refused.values())

@@ -36,7 +36,7 @@ class StateReport(msgspec.Struct, tag_field="kind", tag="state", frozen=True):
 
 
 class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
-    """What `/status` shows of a worker; the counts are totals since its process began.
+    """What `/status` shows of a worker; the counts are totals since its process began, `gpu` is a UUID.
 
     `sink_attempts` are the tries to write that failed in a row, over `sink_failing_s` seconds; 0 while scores leave.
     """
@@ -44,6 +44,7 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     model: str = ""
     version: str = ""
     device: str = ""
+    gpu: str = ""
     startup_s: float = 0.0
     records: int = 0
     scored: int = 0
@@ -101,8 +102,7 @@ class Reporter:
         self._fd, self._on_lost = fd, on_lost or _end_orphaned
         self._current = StateReport(WorkerState.STARTING)
         self._waiting: deque[Report] = deque()
-        self._wake = threading.Condition()
-        self._closed = False
+        self._wake, self._closed = threading.Condition(), False
         self._round: _Round | None = None
         self._thread = threading.Thread(target=self._run, name="pelton-reports", daemon=True)
         self._thread.start()

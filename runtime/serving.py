@@ -15,7 +15,7 @@ from pelton.engine import Engine
 from pelton.errors import BrokerUnavailable, ProducerLost, SettingsError
 from pelton.handover import Handover
 from pelton.metrics import Metrics
-from pelton.models.device import resolve_device
+from pelton.models.device import gpu_uuid, resolve_device
 from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
 from pelton.producers.exact_sink import ExactSink
@@ -65,6 +65,7 @@ class Serving:
             model=package.name,
             version=package.version_address,
             device=device,
+            gpu=gpu_uuid(torch.device(device)),
             startup_s=round(startup_s, 3),
         )
         self._metrics.startup.set(startup_s)

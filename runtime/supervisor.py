@@ -14,6 +14,7 @@ import structlog
 from pelton import health
 from pelton.care import Care
 from pelton.errors import Fenced, SettingsError
+from pelton.gpus import Gpus
 from pelton.health import Verdict, WorkerView
 from pelton.keeper import Keeper
 from pelton.merged_metrics import MergedMetrics
@@ -23,6 +24,7 @@ from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
 from pelton.states import SupervisorState
 from pelton.status import describe_worker
+from pelton.survey import Survey
 from pelton.worker_count import worker_count
 
 log = structlog.get_logger(__name__)
@@ -50,6 +52,7 @@ class Supervisor:
         care = Care(settings.health.stall_s, grace_s=min(5.0, settings.drain_s), **settings.restart.model_dump())
         self._keepers = [Keeper(index, command, told, care, self._metrics) for index in range(worker_count(settings))]
         self._metrics.registry.register(MergedMetrics(self._texts))
+        self._survey = Survey(self._metrics, Gpus())
         self._verdicts = {"startup": self._startup, "live": self._live, "ready": self._ready}
         self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe)
 
@@ -157,12 +160,5 @@ class Supervisor:
         return {str(keeper.view().index): keeper.exposition for keeper in self._keepers}
 
     def _exposition(self) -> str:
-        now_s = time.monotonic()
-        for view in self._views():
-            for gauge, stamp_s in (
-                (self._metrics.poll_age, view.poll_beat_s),
-                (self._metrics.batch_age, view.batch_started_s),
-                (self._metrics.oldest_unfinished, view.oldest_unfinished_s),
-            ):
-                gauge.labels(str(view.index)).set(max(0.0, now_s - stamp_s) if stamp_s else 0.0)
+        self._survey.take(self._keepers, {name: verdict() for name, verdict in self._verdicts.items()})
         return self._metrics.exposition()

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import msgspec
 import structlog
+from prometheus_client import Counter
 
 from pelton.consumers.batch import Lane
 from pelton.consumers.lag import Lag
@@ -41,7 +42,8 @@ class Watch:
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
         self._draining = False
-        self._retries, self._late_s = 0, 0.0
+        self._late_s = 0.0
+        self._counted: dict[Counter, int] = {}
 
     def drain(self) -> None:
         """Say that the worker takes nothing more; no other state is told from now on."""
@@ -87,13 +89,20 @@ class Watch:
 
     def metrics(self) -> str:
         """Return the worker's metrics in Prometheus' text format."""
+        metrics = self._metrics
         for road in self._roads:
-            road.measure()
-        self._metrics.in_flight.set(self.in_flight)
-        total = sum(road.sink.tries.total for road in self._roads)
-        retries, self._retries = total - self._retries, total
-        self._metrics.sink_retries.inc(retries)
-        return self._metrics.exposition()
+            lane = road.batcher.lane
+            metrics.queue_records.labels(lane).set(road.batcher.n_records)
+            metrics.queue_bytes.labels(lane).set(road.batcher.n_bytes)
+            metrics.in_flight.labels(lane).set(road.sink.in_flight)
+            metrics.ceiling.set(road.scorer.ceiling)
+        self._count(metrics.sink_retries, sum(road.sink.tries.total for road in self._roads))
+        self._count(metrics.commits_refused, sum(road.source.commits_refused for road in self._roads))
+        return metrics.exposition()
+
+    def _count(self, counter: Counter, total: int) -> None:
+        counter.inc(total - self._counted.get(counter, 0))
+        self._counted[counter] = total
 
     def _judge(self) -> None:
         waiting_s = max(road.sink.waiting_s() for road in self._roads)

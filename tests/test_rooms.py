@@ -9,7 +9,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("consumers", "models", "producers", "schemas")
-LEAVES = ("deadline", "errors", "kafka_errors", "metrics", "verdicts")
+LEAVES = (
+    "deadline",
+    "errors",
+    "kafka_errors",
+    "metric_labels",
+    "metric_table",
+    "metrics",
+    "supervisor_metrics",
+    "verdicts",
+)
 MAX_FILE = 200
 MAX_FUNCTION = 50
 NAMELESS = ("base", "common", "helpers", "manager", "misc", "util", "utils")

@@ -133,7 +133,7 @@ def test_b02_one_that_cannot_be_scored_never_fails_its_batch(asked: Desk, hold: 
         asked.served.eventually(hold.reached)
         wishes: dict[int, dict[str, Any]] = {2: {"x": "abc"}, 5: {"raises": "only here"}}
         futures = [client.submit({"x": x, **wishes.get(x, {})}) for x in range(8)]
-        asked.served.eventually(lambda: asked.served.metric("pelton_request_queue_records") == 7)
+        asked.served.eventually(lambda: asked.served.metric("pelton_queue_records") == 7)
         hold.release()
         assert held.result(20) == 2
         worse, bad = futures.pop(5), futures.pop(2)

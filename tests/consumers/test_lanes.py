@@ -140,7 +140,7 @@ def test_no_schedule_starves_either(crossing: Any, seed: int) -> None:
 def test_a_batch_is_due_when_either_lane_has_one(block: MAKE, clock: Any) -> None:
     found = Crossing(block, 0.25, wait_s=1.0)
     for lane in (found.requests, found.stream):
-        lane._max_size = 2
+        lane.max_size = 2
     assert found.lanes.due_in_s() == math.inf
     found.stream.put(block([0], arrived_s=clock.now_s))
     clock.now_s += 0.25

@@ -1,11 +1,13 @@
 """The device: what its name means here, and whether it still answers."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from pelton.errors import SettingsError
 from pelton.models import device
-from pelton.models.device import device_fault, resolve_device
+from pelton.models.device import device_fault, gpu_uuid, resolve_device, wait_for
 
 
 def test_auto_is_cuda_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +52,20 @@ def test_only_a_cuda_device_in_use_is_asked_whether_it_lives(monkeypatch: pytest
     assert device_fault(torch.device("cpu")) == ""
     assert device_fault(None) == ""
     assert "illegal memory access" in device_fault(torch.device("cuda"))
+
+
+def test_a_cuda_device_is_waited_for_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[object] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    wait_for(torch.device("cuda"))
+    assert waited == [], "to wait would begin to use CUDA"
+    monkeypatch.setattr(device, "_in_use", lambda: True)
+    for each in (torch.device("cuda", 1), torch.device("cpu"), None, "cuda"):
+        wait_for(each)
+    assert waited == [torch.device("cuda", 1)]
+
+
+def test_a_gpu_has_a_uuid_and_a_cpu_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    uuids = {torch.device("cuda", 0): "aaaa", torch.device("cuda", 1): "bbbb"}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda at: SimpleNamespace(uuid=uuids[at]))
+    assert [gpu_uuid(torch.device(name)) for name in ("cuda:1", "cuda:0", "cpu")] == ["bbbb", "aaaa", ""]

@@ -93,3 +93,16 @@ def test_b42_a_device_that_no_longer_answers_is_lost_whatever_the_first_words(
     with pytest.raises(DeviceLost, match=r"nonsense shape .* \(the device says: cuda:0 is gone\)"):
         dying.scorer.score(dying.numbers(1, 2))
     assert dying.model.calls == 3
+
+
+def test_b42_a_fault_of_the_device_shows_where_it_is_waited_for(rig_of: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: object) -> None:
+        raise torch.AcceleratorError(DEAD[0])
+
+    fine = rig_of(Dying(ValueError("unused")))
+    fine.model.device = torch.device("cuda", 0)
+    monkeypatch.setattr("pelton.models.device._in_use", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", die)
+    with pytest.raises(DeviceLost, match="device-side assert"):
+        fine.scorer.score(fine.numbers(1, 2))
+    assert fine.model.calls == 1

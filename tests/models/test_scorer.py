@@ -339,6 +339,40 @@ def test_each_batch_is_timed_once_a_stage(rig: Rigs) -> None:
         assert f"pelton_{stage}_seconds_count 2.0" in text
 
 
+def test_the_time_of_the_device_lasts_until_the_device_is_done(rig_of: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+
+    class Asynchronous:
+        """A GPU: `forward` returns in 1 s, the device is done 4 s later, and `finish` takes 2 s."""
+
+        device = torch.device("cuda", 0)
+
+        def prepare(self, events: Any) -> torch.Tensor:
+            return torch.tensor([event.x for event in events])
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            clock[0] += 1.0
+            return inputs
+
+        def finish(self, outputs: torch.Tensor) -> torch.Tensor:
+            clock[0] += 2.0
+            return outputs
+
+    def wait(_: object) -> None:
+        clock[0] += 4.0
+
+    monkeypatch.setattr("pelton.models.device._in_use", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", wait)
+    monkeypatch.setattr("pelton.models.forward_pass.perf_counter", lambda: clock[0])
+    slow = rig_of(Asynchronous())
+    slow.score({"x": 1})
+    took = {
+        stage: slow.metrics.registry.get_sample_value(f"pelton_{stage}_seconds_sum")
+        for stage in ("prepare", "device", "finish")
+    }
+    assert took == {"prepare": 0.0, "device": 5.0, "finish": 2.0}
+
+
 def test_b02_a_model_that_asks_to_exit_on_one_record_loses_only_that_record(rig_of: Rigs) -> None:
     class Exiting:
         def prepare(self, events: Any) -> torch.Tensor:

@@ -40,6 +40,16 @@ def test_b26_no_call_after_the_start_meets_a_shape_for_the_first_time(rig: Rigs,
     assert slow.model.compiled == warm
 
 
+def test_what_a_warm_up_takes_is_not_measured(rig: Rigs) -> None:
+    doubler = rig("doubler", max_size=32)
+    doubler.scorer.start()
+    assert doubler.model.batches != []
+    counts = [f"pelton_{stage}_seconds_count" for stage in ("prepare", "device", "finish")]
+    assert [doubler.metrics.registry.get_sample_value(name) for name in counts] == [0, 0, 0]
+    doubler.scorer.score(doubler.numbers(1.0))
+    assert [doubler.metrics.registry.get_sample_value(name) for name in counts] == [1, 1, 1]
+
+
 def test_b26_a_fixed_shape_is_the_only_one(rig: Rigs) -> None:
     slow = rig("slow-shapes", max_size=32, fixed_shape=True)
     slow.scorer.start()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,10 @@ NO_REPLICAS = KafkaError(KafkaError.NOT_ENOUGH_REPLICAS, "Broker: Not enough in-
 
 
 def metric(walk: Any, name: str) -> dict[str, float]:
-    """Values of a metric by its labels, as they are exposed."""
+    """Values of a metric by its labels, as they are exposed, those of zero left out."""
     lines = walk.loop.metrics.exposition().splitlines()
     found = [line.rpartition(" ") for line in lines if line.startswith((f"pelton_{name} ", f"pelton_{name}{{"))]
-    return {name.partition("{")[2].rstrip("}"): float(value) for name, _, value in found}
+    return {name.partition("{")[2].rstrip("}"): float(value) for name, _, value in found if float(value)}
 
 
 def test_every_record_is_scored_and_then_committed(road: MAKE) -> None:
@@ -307,10 +308,44 @@ def test_progress_tells_what_is_going_on(road: MAKE, monkeypatch: pytest.MonkeyP
     assert progress.batch_started_s == 0
 
 
+def test_records_that_are_no_event_are_counted_by_code_once_each(road: MAKE) -> None:
+    walk = road(batch={"max_size": 4})
+    walk.write(1.0, b"{", b"[", {"x": "a"}, None, 2.0)
+    walk.walk()
+    assert metric(walk, "decode_failures_total") == {'code="malformed"': 2.0, 'code="invalid"': 1.0}
+    assert metric(walk, "dead_letters_total") == metric(walk, "decode_failures_total")
+
+
+def test_a_record_that_the_model_refuses_is_no_decode_failure(road: MAKE) -> None:
+    walk = road("raiser")
+    walk.write(1.0, {"x": 3.0, "mark": "forward"}, 2.0)
+    walk.walk()
+    assert metric(walk, "dead_letters_total") == {'code="model_error"': 1.0}
+    assert metric(walk, "decode_failures_total") == {}
+
+
+def test_a_commit_lasts_until_the_broker_has_answered(road: MAKE, monkeypatch: pytest.MonkeyPatch) -> None:
+    walk, stamps = road(), iter([10.0, 12.5])
+    walk.write(1.0)
+    walk.walk()
+    walk.loop.source.ledger.took_s.clear()  # the marks were committed too, when the partitions came
+    monkeypatch.setattr("pelton.consumers.ledger.time", SimpleNamespace(monotonic=lambda: next(stamps)))
+    walk.loop.commit()
+    walk.loop.commit()
+    assert metric(walk, "commit_seconds_count") == {}
+    walk.loop.turn(0)
+    walk.loop.commit()
+    assert metric(walk, "commit_seconds_count") == {"": 1.0}
+    assert metric(walk, "commit_seconds_sum") == {"": 2.5}
+
+
 def test_batches_are_measured_once_each(road: MAKE) -> None:
     walk = road(batch={"max_size": 4})
     walk.write(*range(10))
     walk.walk()
-    assert metric(walk, "batches_total") == {'reason="size"': 2.0, 'reason="wait"': 1.0}
-    assert metric(walk, "batch_size_sum") == {"": 10.0}
-    assert metric(walk, "batch_wait_seconds_count") == {"": 3.0}
+    lane = 'lane="stream"'
+    assert metric(walk, "batches_total") == {f'{lane},reason="size"': 2.0, f'{lane},reason="wait"': 1.0}
+    assert metric(walk, "batch_size_sum") == {lane: 10.0}
+    assert metric(walk, "batch_wait_seconds_count") == {lane: 3.0}
+    assert metric(walk, "batch_fill_ratio_sum") == {lane: 1.0 + 1.0 + 0.5}
+    assert metric(walk, "produce_seconds_count") == {"": 3.0}

@@ -112,7 +112,7 @@ def test_its_status_counts_answers_and_its_metrics_what_is_on_its_way(look: MAKE
     one.asked.turn()
     one.asked.kafka.reachable = False
     one.asked.score()
-    assert "pelton_in_flight_deliveries 2.0" in one.watch.metrics().splitlines()
+    assert 'pelton_in_flight_deliveries{lane="requests"} 2.0' in one.watch.metrics().splitlines()
     told = one.watch.status()
     assert (told.answered, told.in_flight) == (0, 2)
     one.asked.kafka.reachable = True
