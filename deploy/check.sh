@@ -68,4 +68,7 @@ step "docker-compose.yml, alone and with the GPU on top"
 step "promtool check config"
 "$promtool" check config deploy/prometheus/prometheus.yml
 
+step "the Helm chart: lint, render, schemas, rules (deploy/chart.sh)"
+bash deploy/chart.sh
+
 echo "deploy/ is sound (what this cannot see: deploy/README.md)"

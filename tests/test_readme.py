@@ -21,6 +21,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "deploy" / "README.md",
+    ROOT / "deploy" / "helm" / "pelton" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 

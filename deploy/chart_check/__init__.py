@@ -1,0 +1,1 @@
+"""Checks of the rendered Helm chart: rules over its objects, and the schemas of their kinds."""

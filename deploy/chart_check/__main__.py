@@ -1,0 +1,80 @@
+"""Render the chart with each file of values and check what comes out; `--write` keeps the renders for the tests."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chart_check import links, pods, scaling, settings
+from chart_check.cases import Case, cases, lint, refusal, render
+from chart_check.kinds import against_definitions, against_kubernetes
+from chart_check.rendered import Rendered
+
+RULES = (*settings.RULES, *pods.RULES, *links.RULES, *scaling.RULES)
+# Nobody publishes these definitions as a package: only the rules of links.py look at them, and promtool at the alerts.
+UNPUBLISHED: dict[str, Any] = {"PodMonitor": None, "PrometheusRule": None}
+
+REFUSED = {
+    "settings.replica": 'settings.replica="one"',
+    "settings.stream.static_id": 'settings.stream.static_id="one"',
+    "settings.sidecar": 'settings.sidecar={"port":1}',
+    "settings.model": 'package={"kind":"claim","claim":{"name":"models"}}',
+    "package.image.reference": 'package={"kind":"image","mountPath":"/m"};settings.model="/m/a"',
+    "package.claim.name": 'package={"kind":"claim","mountPath":"/m"};settings.model="/m/a"',
+    "package.init.image": 'package={"kind":"init","mountPath":"/m"};settings.model="/m/a"',
+    "autoscaling.keda.scaleToZero": 'autoscaling={"kind":"keda-scale","keda":{"scaleToZero":true}}',
+    "autoscaling.minReplicas": 'autoscaling={"kind":"hpa","minReplicas":9,"maxReplicas":3}',
+    "settings.workers": "gpu.enabled=true;settings.workers=2",
+    "excludePersistentLag": 'autoscaling.keda.metadata={"excludePersistentLag":"true"}',
+    "replicaz": "replicaz=3",
+}
+"""Values that the chart must refuse, each by the name that its words must hold."""
+
+
+def problems(chart: Rendered) -> Iterator[str]:
+    """Yield every rule that a rendered chart breaks."""
+    if unread := list(settings.settings_load(chart)):
+        yield from unread  # the other rules need them
+        return
+    for rule in RULES:
+        yield from (f"{rule.__name__}: {each}" for each in rule(chart))
+
+
+def check(helm: str, case: Case, custom: dict[str, Any], *, write: bool) -> Iterator[str]:
+    """Yield what is wrong with one case."""
+    lint(helm, case)
+    for version in case.versions:
+        text = render(helm, case, version)
+        chart = Rendered(text)
+        yield from problems(chart)
+        yield from against_kubernetes(chart, version, custom)
+        yield from against_definitions(chart, custom)
+    if write:
+        case.kept.write_text(text)
+    elif not case.kept.is_file() or case.kept.read_text() != text:
+        yield f"{case.kept}: is not what the chart makes now; run deploy/check.sh --write"
+
+
+def main() -> int:
+    """Check every case and every refusal; return 1 when anything is wrong."""
+    parser = argparse.ArgumentParser(prog="chart_check", description=__doc__)
+    parser.add_argument("--helm", required=True)
+    parser.add_argument("--scaled-object", required=True, type=Path, help="KEDA's definition of a ScaledObject")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    custom = {"ScaledObject": yaml.safe_load(given.scaled_object.read_text()), **UNPUBLISHED}
+    found = [f"{case.name}: {each}" for case in cases() for each in check(given.helm, case, custom, write=given.write)]
+    for name, values in REFUSED.items():
+        if name not in refusal(given.helm, *values.split(";")):
+            found.append(f"{values}: is not refused by {name}")
+    sys.stdout.writelines(f"{each}\n" for each in dict.fromkeys(found))
+    if not found:
+        sys.stdout.write(f"{len(cases())} renders keep {len(RULES)} rules; {len(REFUSED)} contradictions are refused\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
