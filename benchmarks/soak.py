@@ -1,7 +1,8 @@
-"""Memory over two million events, and while a sink stalls again and again; the last line is JSON."""
+"""Memory over two million events, while a sink stalls again and again, and over many calls; the last line is JSON."""
 
 import argparse
 import json
+import random
 import statistics
 import tempfile
 import threading
@@ -11,18 +12,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from rich.console import Console
 
 from benchmarks import events, reading
 from benchmarks.processes import Contender, pelton, wait_until_ready
 from benchmarks.run import Bench, broker
+from pelton.producers.client import RequestReplyClient
 
 PORT = 18_580
 SLICE = 100_000
 SAMPLE_S = 0.25
 STALL_S, STALLS = 5.0, 4
 MOST_GROWTH_MB = 30.0
+CALLS, CALL_SLICES = 20_000, 12
 
 console = Console(stderr=True)
 
@@ -124,6 +128,32 @@ def stalling(bench: Bench) -> dict[str, float]:
         }
 
 
+def asked(bench: Bench) -> dict[str, float]:
+    """Call in slices from one client; growth is from when as many answers are remembered as ever to the last slice."""
+    requests, replies = bench.sink("soak-asked"), bench.sink("soak-answers")
+    told = {"topics": [requests], "group": f"{requests}-group", "reply_topics": [replies], "max_repeats": CALLS}
+    topic, sink = bench.sink("soak-idle-in"), bench.sink("soak-idle")
+    served = pelton(bench.folder, bench.brokers, topic, sink, f"{sink}-group", PORT + 2, requests=told)
+    rng, own, medians = random.Random(13), psutil.Process(), []
+    questions = [json.loads(events.event(f"call-{number}", rng)) for number in range(CALLS)]
+    options = {"kafka": bench.brokers, "requests": requests, "replies": replies, "deadline_s": 60.0}
+    with served, Sampler(served) as sampler, RequestReplyClient(**options) as client:
+        wait_until_ready(PORT + 2)
+        for _ in range(CALL_SLICES):
+            start = len(sampler.samples)
+            client.call_many(questions)
+            medians.append((statistics.median(sampler.since(start)), own.memory_info().rss / 2**20))
+            console.log(f"{len(medians) * CALLS:>9,} calls    {medians[-1][0]:6.1f} MiB, client {medians[-1][1]:6.1f}")
+        pending = client.counts().pending
+    growth_mb, client_mb = (last - warm for last, warm in zip(medians[-1], medians[2], strict=True))
+    return {
+        "calls": CALL_SLICES * CALLS,
+        "pending": pending,
+        "growth_mb": round(growth_mb, 1),
+        "client_growth_mb": round(client_mb, 1),
+    }
+
+
 def _need_replicas(brokers: str, topic: str, n: int) -> None:
     """Set how many replicas a write needs: two, where there is one, and the broker refuses for the time being."""
     entry = ConfigEntry("min.insync.replicas", str(n), incremental_operation=AlterConfigOpType.SET)
@@ -147,7 +177,7 @@ def main() -> int:
     with broker() as brokers, tempfile.TemporaryDirectory() as folder:
         bench = Bench(brokers, Path(folder))
         try:
-            found = {"steady": steady(bench, n_events), "stalling_sink": stalling(bench)}
+            found = {"steady": steady(bench, n_events), "stalling_sink": stalling(bench), "asked": asked(bench)}
         finally:
             _delete_topics(bench)
     print(json.dumps(found))

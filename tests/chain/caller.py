@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+import psutil
+
 from pelton.errors import PeltonError
 from pelton.producers.client import RequestReplyClient
 
@@ -59,16 +61,20 @@ class Calls:
 def main() -> None:
     brokers, requests, replies, first, n, rate = sys.argv[1:]
     with RequestReplyClient(kafka=brokers, requests=requests, replies=replies, start_s=30.0) as client:
-        calls, began_s = Calls(client), time.monotonic()
+        calls, began_s, own = Calls(client), time.monotonic(), psutil.Process()
         for row in range(int(n)):
             time.sleep(max(0.0, began_s + row / float(rate) - time.monotonic()))
             calls.ask(int(first) + row)
+            if row == int(n) // 5:
+                early_bytes = own.memory_info().rss
             if row % TELL_EVERY == 0:
                 sys.stdout.write(f"{row}\n")
                 sys.stdout.flush()
         calls.judge()
         counts = asdict(client.counts())
-    sys.stdout.write(json.dumps({"ends": calls.ends, "wrong": calls.wrong, "counts": counts}) + "\n")
+        grown_mib = (own.memory_info().rss - early_bytes) / 2**20
+    told = {"ends": calls.ends, "wrong": calls.wrong, "counts": counts, "grown_mib": grown_mib}
+    sys.stdout.write(json.dumps(told) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tests.broker.served import Served, eventually
 
 CALLERS = 4
 APART = 1_000_000
+MOST_GROWTH_MIB = 24.0
 TYPED = {"right", "CircuitOpen", "BrokerUnavailable", *(error.__name__ for error in ERRORS.values())}
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +100,8 @@ def test_b35_b37_every_call_ends_well_or_by_its_deadline_while_scorers_and_calle
     record_property("calls", dict(ends))
     assert [each["wrong"] for each in found] == [[]] * CALLERS
     assert [each["counts"]["pending"] for each in found] == [0] * CALLERS
+    # Each keeps all its futures to the end: about 2 KB a call.
+    assert all(each["grown_mib"] < MOST_GROWTH_MIB for each in found)
     assert ends.total() == CALLERS * n
     assert ends.keys() <= TYPED
     assert ends["right"] >= 0.5 * CALLERS * n

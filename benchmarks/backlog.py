@@ -1,0 +1,107 @@
+"""Requests at a steady rate while the stream has a backlog without end: how long they wait, and what the stream gets.
+
+The model takes 20 + 2n ms for n events, so a full batch of the stream takes 84 ms. The last line is JSON.
+
+Usage: python -m benchmarks.backlog
+"""
+
+import json
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from benchmarks.batch_policy import EACH_MS, FIXED_MS
+from benchmarks.processes import pelton, wait_until_ready
+from benchmarks.run import broker
+from pelton.producers.client import RequestReplyClient
+from pelton.topics import create
+
+RATE, SECONDS, WARM_S = 200, 20.0, 3.0
+SIZE, BACKLOG = 32, 30_000
+BATCH_MS = FIXED_MS + EACH_MS * SIZE
+SHARE = 0.25
+PORT = 18_610
+
+
+def fill(brokers: str, topic: str) -> None:
+    """Write more events than can be scored meanwhile."""
+    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20})
+    for number in range(BACKLOG):
+        producer.produce(topic, json.dumps({"x": number}))
+        producer.poll(0)
+    producer.flush()
+
+
+def counted() -> dict[str, float]:
+    """Return what the worker has scored of the stream, and its batches of both roads."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    names = ("pelton_scored_total", "pelton_batches_total")
+    return {name: sum(map(float, re.findall(rf"^{name}\S* (\S+)$", text, re.MULTILINE))) for name in names}
+
+
+def ask(client: RequestReplyClient, seconds: float) -> list[float]:
+    """Call at a steady rate, and return the milliseconds from each due time to its answer."""
+    took_ms: list[float] = []
+    ended = threading.Semaphore(0)
+    start_s, n = time.monotonic(), int(RATE * seconds)
+    for number in range(n):
+        due_s = start_s + number / RATE
+        time.sleep(max(0.0, due_s - time.monotonic()))
+
+        def note(future: Any, due_s: float = due_s) -> None:
+            future.result(0)
+            took_ms.append((time.monotonic() - due_s) * 1000)
+            ended.release()
+
+        client.submit({"x": number}).add_done_callback(note)
+    for _ in range(n):
+        ended.acquire(timeout=60)
+    return took_ms
+
+
+def measure(brokers: str, folder: Path) -> dict[str, float]:
+    """Serve both roads, and return the latencies of requests and the share of the stream."""
+    name = f"backlog-{time.time_ns()}"
+    create(brokers, dict.fromkeys((name, f"{name}-a", f"{name}-r", f"{name}-s", f"{name}-s-dead-letters"), 1))
+    fill(brokers, f"{name}-r")
+    requests = {"topics": [name], "group": f"{name}-group", "reply_topics": [f"{name}-a"], "stream_share": SHARE}
+    model = str(Path("benchmarks/timed/1").absolute())
+    batch = {"max_size": SIZE}
+    served = pelton(folder, brokers, f"{name}-r", f"{name}-s", name, PORT, requests=requests, model=model, batch=batch)
+    options = {"kafka": brokers, "requests": name, "replies": f"{name}-a", "deadline_s": 60.0}
+    with served, RequestReplyClient(**options) as client:
+        wait_until_ready(PORT)
+        ask(client, WARM_S)
+        before, began_s = counted(), time.monotonic()
+        ranks = statistics.quantiles(ask(client, SECONDS), n=100)
+        after, took_s = counted(), time.monotonic() - began_s
+    scored, batches = (after[name] - before[name] for name in before)
+    return {
+        "p50_ms": round(ranks[49], 1),
+        "p99_ms": round(ranks[98], 1),
+        "p99_batches": round(ranks[98] / BATCH_MS, 2),
+        "stream_per_s": round(scored / took_s, 1),
+        "stream_alone_per_s": round(SIZE / BATCH_MS * 1000, 1),
+        "stream_share_of_batches": round(scored / SIZE / batches, 3),
+        "guaranteed_share": SHARE,
+    }
+
+
+def main() -> None:
+    with broker() as brokers, tempfile.TemporaryDirectory() as folder:
+        found = measure(brokers, Path(folder))
+    print(f"a full batch takes {BATCH_MS} ms", file=sys.stderr)
+    print(json.dumps({"backlog": found}))
+
+
+if __name__ == "__main__":
+    main()
