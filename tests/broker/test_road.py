@@ -1,9 +1,7 @@
 """Records of every kind through one served model, read back by a plain client."""
 
 import json
-import time
 from collections.abc import Callable
-from threading import Event, Thread
 
 import pytest
 from confluent_kafka import Message
@@ -115,32 +113,3 @@ def test_b62_records_in_every_compression_are_scored(road: Served, outside: Outs
     road.eventually(lambda: settled(outside, road))
     scores = outside.scores(road.sink)
     assert {at: scores.get(at) for at in sent} == {at: [score] for at, score in sent.items()}
-
-
-@pytest.mark.parametrize("kind", ["native_s", "python_s"])
-def test_b13_probes_answer_while_the_model_keeps_the_interpreter(road: Served, outside: Outside, kind: str) -> None:
-    pid = road.pid()
-    answers: list[tuple[float, int, int]] = []
-    over = Event()
-
-    def probe() -> None:
-        while not over.wait(0.02):
-            began_s = time.monotonic()
-            live, metrics = road.get("/health/live")[0], road.get("/metrics")[0]
-            answers.append((time.monotonic() - began_s, live, metrics))
-
-    prober = Thread(target=probe)
-    prober.start()
-    try:
-        (at,) = outside.send(road.source, Record(event(7, **{kind: 2.0}), partition=0))
-        road.eventually(lambda: road.age_s("batch") > 1.5)
-        road.eventually(lambda: settled(outside, road))
-    finally:
-        over.set()
-        prober.join()
-    slowest_s = max(took_s for took_s, _, _ in answers)
-    assert slowest_s < 0.5
-    assert {(live, metrics) for _, live, metrics in answers} == {(200, 200)}
-    assert len(answers) > 10
-    assert road.pid() == pid
-    assert outside.scores(road.sink)[at] == [14.0]

@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tests.chain.prober import EVERY_S, PROBES, Answer, Stall
+from tests.broker.prober import EVERY_S, PATHS, Answer, Stall, stood_still
 
-LIMIT_S = 0.5
-"""A probe is answered within this time, not counting what the prober itself stood still meanwhile."""
 SKIPPED_S = 1.0
 
 
@@ -29,7 +27,7 @@ class Record:
 
     def __init__(self, answers: Iterable[Answer], told_s: float = math.inf) -> None:
         self._told_s = told_s
-        self.of: dict[str, list[Answer]] = {probe: [] for probe in PROBES}
+        self.of: dict[str, list[Answer]] = {probe: [] for probe in PATHS}
         for answer in answers:
             self.of[answer.probe].append(answer)
 
@@ -39,7 +37,7 @@ class Record:
         ready = (answer for answer in self.of["ready"] if answer.status != 503)
         return [
             answer
-            for answer in (*self.of["live"], *started, *ready)
+            for answer in (*self.of["live"], *self.of["metrics"], *started, *ready)
             if answer.status != 200 and not (answer.status == 0 and answer.asked_s + answer.took_s >= self._told_s)
         ]
 
@@ -81,19 +79,3 @@ def unexplained(dips: Iterable[Answer], events: Iterable[Event]) -> Iterator[Ans
 
 def explains(event: Event, dip: Answer) -> bool:
     return event.to in {None, dip.name} and event.began_s <= dip.asked_s + dip.took_s and dip.asked_s <= event.over_s
-
-
-def late(answers: Iterable[Answer], stalls: Iterable[Stall]) -> list[Answer]:
-    """Return the answers that took too long, not counting what the prober itself stood still."""
-    stalls = list(stalls)
-    return [answer for answer in answers if net_s(answer, stalls) > LIMIT_S]
-
-
-def net_s(answer: Answer, stalls: Iterable[Stall]) -> float:
-    """Return how long an answer took while the prober ran."""
-    return answer.took_s - stood_still(stalls, answer.asked_s, answer.asked_s + answer.took_s)
-
-
-def stood_still(stalls: Iterable[Stall], from_s: float, to_s: float) -> float:
-    """Return how much of a time the prober did not run."""
-    return sum(max(0.0, min(to_s, stall.to_s) - max(from_s, stall.from_s)) for stall in stalls)

@@ -13,9 +13,9 @@ from confluent_kafka import Message, Producer
 
 from pelton.local_kafka import LocalKafka
 from tests.broker.outside import Position, event
+from tests.broker.prober import EVERY_S, Prober
 from tests.broker.served import Served, eventually
 from tests.chain.probe_judge import Event
-from tests.chain.prober import EVERY_S, Prober
 from tests.chain.storm_crew import Crew, holds
 from tests.chain.storm_flow import Flow
 from tests.chain.stream import PARTITIONS

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tests.chain.probe_judge import Event, Record, late, unexplained
-from tests.chain.prober import PROBES, Answer, Stall
+from tests.broker.prober import PATHS, Answer, Stall, late
+from tests.chain.probe_judge import Event, Record, unexplained
 
 
 def given(probe: str, *statuses: int, took_s: float = 0.01) -> list[Answer]:
@@ -75,7 +75,7 @@ def test_an_answer_is_late_by_the_time_in_which_the_prober_ran(stalls: list[Stal
     assert (late([answer], stalls) == [answer]) is expected
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", PATHS)
 def test_seconds_without_a_question_are_found(probe: str) -> None:
     asked = given(probe, *[200] * 9)
     assert Record(asked).pauses([]) == []

@@ -10,10 +10,10 @@ import pytest
 from pelton.local_kafka import LocalKafka
 from tests.broker.conftest import PACKAGES
 from tests.broker.outside import Outside
+from tests.broker.prober import Answer, Prober, late, net_s
 from tests.broker.served import eventually
-from tests.chain.probe_judge import by_name, explains, late, net_s, unexplained
+from tests.chain.probe_judge import by_name, explains, unexplained
 from tests.chain.probe_scene import Company, Drip, Form, name
-from tests.chain.prober import Answer, Prober
 from tests.chain.storm_crew import Crew
 from tests.chain.storm_flow import Flow
 from tests.chain.storm_scene import FINISHED_S, Scene
