@@ -51,10 +51,10 @@ def render(helm: str, case: Case, version: str) -> str:
     return _run(helm, *command, "--values", str(case.values))
 
 
-def refusal(helm: str, *settings: str) -> str:
-    """Return Helm's words for why it refuses the minimal case with `settings` on top; empty when it takes them."""
+def refusal(helm: str, case: Case, *settings: str) -> str:
+    """Return Helm's words for why it refuses the case with `settings` on top; empty when it takes them."""
     extra = [word for each in settings for word in ("--set-json", each)]
-    command = [helm, "template", "score", str(CHART), "--kube-version", NEWEST, "--values", str(Case("minimal").values)]
+    command = [helm, "template", "score", str(CHART), "--kube-version", NEWEST, "--values", str(case.values)]
     done = subprocess.run([*command, *extra], capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else ""
 

@@ -39,20 +39,21 @@ def bounds(chart: Rendered) -> Iterator[str]:
 
 
 def kafka_triggers(chart: Rendered) -> Iterator[str]:
-    """Each topic of the group has a trigger, limited to partitions with lag, and slow batches count as lag."""
-    stream = settings_of(chart).stream
+    """Each topic of each group has a trigger, limited to partitions with lag, and slow batches count as lag."""
+    settings = settings_of(chart)
+    roads = [road for road in (settings.stream, settings.requests) if road]
+    read = sorted((road.group, topic) for road in roads for topic in road.topics)
     for scaler in chart.of("ScaledObject"):
         told = [each["metadata"] for each in scaler["spec"]["triggers"] if each["type"] == "kafka"]
-        if told and sorted(each.get("topic", "") for each in told) != sorted(stream.topics):
-            yield f"kafka triggers: watch {[each.get('topic') for each in told]}, not {list(stream.topics)}"
+        watched = sorted((each.get("consumerGroup", ""), each.get("topic", "")) for each in told)
+        if told and watched != read:
+            yield f"kafka triggers: watch {watched}, not {read}"
         for each in told:
-            yield from _trigger_problems(each, stream.group)
+            yield from _trigger_problems(each)
 
 
-def _trigger_problems(told: dict[str, Any], group: str) -> Iterator[str]:
+def _trigger_problems(told: dict[str, Any]) -> Iterator[str]:
     where = f"kafka trigger of {told.get('topic')}"
-    if told.get("consumerGroup") != group:
-        yield f"{where}: watches group {told.get('consumerGroup')}, not {group}"
     if told.get("limitToPartitionsWithLag") != "true":
         yield f"{where}: limitToPartitionsWithLag is not set, so members may idle"
     if wrong := sorted(NEVER & told.keys()):

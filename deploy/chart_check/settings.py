@@ -44,12 +44,27 @@ def environment(container: Object) -> dict[str, str]:
     return made
 
 
+def secret_files(chart: Rendered) -> set[str]:
+    """Return the paths at which the scorer finds single keys of Secrets."""
+    mounted = {each["name"]: each["mountPath"] for each in chart.scorer.get("volumeMounts", ())}
+    return {
+        f"{mounted.get(volume['name'])}/{item['path']}"
+        for volume in chart.template.spec.get("volumes", ())
+        for source in volume.get("projected", {}).get("sources", ())
+        for item in source["secret"]["items"]
+    }
+
+
 def settings_of(chart: Rendered) -> Settings:
-    """Return the settings of pod 0. Raises SettingsError as `pelton serve` would."""
+    """Return the settings of pod 0, with stand-ins for secrets. Raises SettingsError as `pelton serve` would."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pelton.yaml"
+        path, stand_in = Path(folder) / "pelton.yaml", Path(folder) / "stand-in"
         path.write_text(file_of(chart))
-        return load_settings(path, {}, environment(chart.scorer))
+        stand_in.write_text("stand-in")
+        secrets = secret_files(chart)
+        made = environment(chart.scorer)
+        found = {name: str(stand_in) if value in secrets else value for name, value in made.items()}
+        return load_settings(path, {}, found)
 
 
 def settings_load(chart: Rendered) -> Iterator[str]:
@@ -70,8 +85,9 @@ def identity(chart: Rendered) -> Iterator[str]:
     given = {each["name"]: each.get("value") for each in chart.scorer.get("env", ())}
     if given.get("PELTON_REPLICA") != IDENTITY:
         yield f"PELTON_REPLICA: is {given.get('PELTON_REPLICA')}, not {IDENTITY}"
-    static_id = settings_of(chart).stream.static_id
-    if static_id is not None and given.get("PELTON_STREAM__STATIC_ID") != IDENTITY:
+    stream = settings_of(chart).stream
+    static_id = stream and stream.static_id
+    if static_id and given.get("PELTON_STREAM__STATIC_ID") != IDENTITY:
         yield f"stream.static_id: every pod has {static_id}"
 
 
@@ -83,8 +99,9 @@ def no_secrets(chart: Rendered) -> Iterator[str]:
     for pod in chart.pods:
         for container in pod.containers():
             for variable in container.get("env", ()):
-                if is_secret(variable["name"].replace("_", ".")) and "value" in variable:
-                    yield f"{pod.name}/{container['name']}: {variable['name']} is written down; take it from a Secret"
+                name = variable["name"]
+                if "value" in variable and is_secret(name.replace("_", ".")) and not name.endswith("_FILE"):
+                    yield f"{pod.name}/{container['name']}: {name} is written down; take it from a Secret"
 
 
 def gpu(chart: Rendered) -> Iterator[str]:

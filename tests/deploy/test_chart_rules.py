@@ -52,7 +52,7 @@ def _at(place: Any, key: str) -> str | int:
 def test_there_is_a_render_of_every_file_of_values() -> None:
     values = {path.name.removesuffix("-values.yaml") for path in (ROOT / "deploy/helm/pelton/ci").iterdir()}
     assert set(KEPT) == values
-    assert {"minimal", "cpu", "gpu-exactly-once", "keda-kafka", "keda-scale", "hpa"} <= values
+    assert {"minimal", "cpu", "gpu-exactly-once", "keda-kafka", "keda-scale", "hpa", "requests"} <= values
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -106,8 +106,8 @@ BROKEN: list[tuple[str, str, Any, str]] = [
     ("cpu", "ConfigMap/data/pelton.yaml", WITH_PASSWORD, "no_secrets: kafka.sasl.password: lies in a Config"),
     (
         "cpu",
-        "scorer/env/env:PELTON_KAFKA__SASL_PASSWORD/value",
-        "hunter2",
+        "scorer/env/env:PELTON_KAFKA__SASL_PASSWORD_FILE",
+        {"name": "PELTON_KAFKA__SASL_PASSWORD", "value": "hunter2"},
         "no_secrets: score-pelton/scorer: PELTON_KAFKA",
     ),
     ("gpu-exactly-once", "scorer/resources/limits/nvidia.com~gpu", GONE, "gpu: device cuda with no GPU"),
@@ -125,7 +125,8 @@ BROKEN: list[tuple[str, str, Any, str]] = [
     ("cpu", "StatefulSet/spec/serviceName", "other", "services: serviceName: names no headless"),
     ("cpu", "Service/spec/ports/0/targetPort", "http", "services: Service score-pelton: leads to ['http']"),
     ("cpu", "pod/volumes/1", GONE, "mounts: score-pelton: no volume tmp"),
-    ("cpu", "scorer/volumeMounts/2", GONE, "mounts: score-pelton: ['secret-0'] are mounted nowhere"),
+    ("cpu", "scorer/volumeMounts/2/mountPath", "/elsewhere", "settings: PELTON_KAFKA__SASL_PASSWORD_FILE"),
+    ("cpu", "scorer/volumeMounts/3", GONE, "mounts: score-pelton: ['secret-0'] are mounted nowhere"),
     ("cpu", "scorer/volumeMounts/0/readOnly", False, "mounts: score-pelton/scorer: /etc/pelton can be written"),
     ("cpu", "pod/volumes/1/emptyDir", {}, "mounts: score-pelton: ['tmp'] may fill"),
     ("cpu", "PodDisruptionBudget/spec/maxUnavailable", 0, "budget: PodDisruptionBudget: lets no pod go"),
@@ -155,8 +156,14 @@ BROKEN: list[tuple[str, str, Any, str]] = [
     ("keda-kafka", "trigger/metadata/excludePersistentLag", "true", "['excludePersistentLag'] must not be set"),
     ("keda-kafka", "trigger/metadata/allowIdleConsumers", "true", "['allowIdleConsumers'] must not be set"),
     ("keda-kafka", "trigger/metadata/limitToPartitionsWithLag", GONE, "limitToPartitionsWithLag is not set"),
-    ("keda-kafka", "trigger/metadata/consumerGroup", "other", "watches group other, not flight-delay"),
-    ("keda-kafka", "ScaledObject/spec/triggers/1", GONE, "kafka triggers: watch ['flights'], not"),
+    (
+        "keda-kafka",
+        "trigger/metadata/consumerGroup",
+        "other",
+        "watch [('flight-delay', 'diversions'), ('other', 'flights')], not",
+    ),
+    ("keda-kafka", "ScaledObject/spec/triggers/1", GONE, "kafka triggers: watch [('flight-delay', 'flights')], not"),
+    ("requests", "trigger/metadata/topic", "other", "kafka triggers: watch [('delay-requests', 'other')], not"),
     ("keda-scale", "trigger/metadata/targetValue", "2", "scale_triggers: metrics-api trigger: wanted_replicas"),
     ("keda-scale", "trigger/metadata/url", "http://score-pelton-scale:8080/metrics", "nothing answers at"),
     ("keda-scale", "trigger/metadata/url", "http://score-pelton.scoring.svc:8080/scale", "nothing answers at"),

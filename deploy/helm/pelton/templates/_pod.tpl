@@ -48,9 +48,9 @@ capabilities:
 - name: PELTON_DEVICE
   value: cuda
 {{- end }}
-{{- range $name, $secret := .Values.secrets.env }}
-- name: {{ $name }}
-  valueFrom: {secretKeyRef: {name: {{ $secret.name }}, key: {{ $secret.key | quote }}}}
+{{- range $name, $_ := .Values.secrets.settings }}
+- name: {{ $name }}_FILE
+  value: /etc/pelton-secrets/{{ $name }}
 {{- end }}
 {{- with .Values.env }}
 {{ toYaml . }}
@@ -63,6 +63,11 @@ capabilities:
   readOnly: true
 - name: tmp
   mountPath: /tmp
+{{- if .Values.secrets.settings }}
+- name: secret-settings
+  mountPath: /etc/pelton-secrets
+  readOnly: true
+{{- end }}
 {{- range $number, $files := .Values.secrets.files }}
 - name: secret-{{ $number }}
   mountPath: {{ $files.mountPath }}
@@ -88,6 +93,18 @@ capabilities:
 - name: tmp
   emptyDir:
     sizeLimit: 512Mi
+{{- with .Values.secrets.settings }}
+- name: secret-settings
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range $name, $secret := . }}
+      - secret:
+          name: {{ $secret.name }}
+          items:
+            - {key: {{ $secret.key | quote }}, path: {{ $name }}}
+      {{- end }}
+{{- end }}
 {{- range $number, $files := .Values.secrets.files }}
 - name: secret-{{ $number }}
   secret:

@@ -4,8 +4,11 @@
 {{- if $settings.replica -}}
 {{- fail "settings.replica: every pod would have the same one; the chart gives each its own from its name" -}}
 {{- end -}}
-{{- if $settings.stream.static_id -}}
+{{- if ($settings.stream).static_id -}}
 {{- fail "settings.stream.static_id: every pod would have the same one; set staticMembership: true instead" -}}
+{{- end -}}
+{{- if and .Values.staticMembership (not $settings.stream) -}}
+{{- fail "staticMembership: is of the stream, and there is none" -}}
 {{- end -}}
 {{- if and .Values.gpu.enabled (ne (int (default 1 $settings.workers)) 1) -}}
 {{- fail "settings.workers: a pod has one GPU and so one worker; raise replicas instead" -}}
