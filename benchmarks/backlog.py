@@ -40,12 +40,13 @@ def fill(brokers: str, topic: str) -> None:
     producer.flush()
 
 
-def counted() -> dict[str, float]:
-    """Return what the worker has scored of the stream, and its batches of both roads."""
+def counted() -> tuple[float, float, float]:
+    """Return the records of the stream that are scored, the batches of the stream, and those of requests."""
     with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=5) as answer:
         text = answer.read().decode()
-    names = ("pelton_scored_total", "pelton_batches_total")
-    return {name: sum(map(float, re.findall(rf"^{name}\S* (\S+)$", text, re.MULTILINE))) for name in names}
+    series = ("scored_total", 'batches_total{[^}]*lane="stream"', 'batches_total{[^}]*lane="requests"')
+    found = [sum(map(float, re.findall(rf"^pelton_{name}\S* (\S+)$", text, re.MULTILINE))) for name in series]
+    return found[0], found[1], found[2]
 
 
 def ask(client: RequestReplyClient, seconds: float) -> list[float]:
@@ -84,14 +85,15 @@ def measure(brokers: str, folder: Path) -> dict[str, float]:
         before, began_s = counted(), time.monotonic()
         ranks = statistics.quantiles(ask(client, SECONDS), n=100)
         after, took_s = counted(), time.monotonic() - began_s
-    scored, batches = (after[name] - before[name] for name in before)
+    scored, of_stream, of_requests = (now - then for now, then in zip(after, before, strict=True))
     return {
         "p50_ms": round(ranks[49], 1),
         "p99_ms": round(ranks[98], 1),
         "p99_batches": round(ranks[98] / BATCH_MS, 2),
         "stream_per_s": round(scored / took_s, 1),
         "stream_alone_per_s": round(SIZE / BATCH_MS * 1000, 1),
-        "stream_share_of_batches": round(scored / SIZE / batches, 3),
+        "stream_share_of_batches": round(of_stream / (of_stream + of_requests), 3),
+        "stream_batch_size": round(scored / of_stream, 1),
         "guaranteed_share": SHARE,
     }
 
