@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -192,3 +193,11 @@ def own_kafka() -> Iterator[Callable[..., LocalKafka]]:
             return kafka
 
         yield start
+
+
+@pytest.fixture(autouse=True)
+def default_log() -> Iterator[None]:
+    """Log as nobody has configured it, whatever a command under test did before."""
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()

@@ -46,13 +46,6 @@ def world(road: MAKE, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
     return make
 
 
-@pytest.fixture(autouse=True)
-def default_log() -> Any:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly-once", "at-least-once"])
 def test_b04_b20_b21_every_record_has_its_outcome_whatever_goes_wrong(
