@@ -37,8 +37,9 @@ types: $(STAMP) ## mypy, strict, over every room
 bench: $(STAMP) ## Pelton beside a hand-written loop, in one run
 	$(BIN)/python -m benchmarks.run
 
-docs: $(STAMP) ## write the generated documents again (wire schemas, metrics, settings)
+docs: $(STAMP) ## write the generated documents again (wire schemas, metrics, settings, dashboard)
 	$(BIN)/python docs/generate.py
+	PYTHONPATH=deploy $(BIN)/python -m dashboard
 
 check-deploy: $(STAMP) ## check deploy/ with the tools it needs
 	bash deploy/check.sh

@@ -73,6 +73,9 @@ Series of a partition go when it leaves, those of a worker with its process. Tho
 NVIDIA's driver, and are left out where one of them is missing. On CUDA `pelton_device_seconds` lasts until the device
 is done; a model that has no attribute `device` is not waited for, and its time shows in `pelton_finish_seconds`. What
 a model takes while it warms up is not counted.
+
+`deploy/prometheus/rules/pelton.yml` has alerts ([what to do about each](alerts.md)), `deploy/grafana/dashboards/` a
+dashboard of all of them.
 """
 
 
