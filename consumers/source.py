@@ -11,17 +11,18 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pelton.consumers.assignment import Assignment, Partition, RebalanceListener
 from pelton.consumers.beginning import Beginning
 from pelton.consumers.columns import in_columns
+from pelton.consumers.commit_answers import CommitAnswers
 from pelton.consumers.ledger import Ledger
 from pelton.consumers.standing import Standing
 from pelton.deadline import Deadline
-from pelton.kafka_errors import FATAL, NO_OFFSET, NO_RESET, ErrorLog, failure, fenced_by_commit, name_taken
+from pelton.kafka_errors import FATAL, NO_RESET, ErrorLog, failure, fenced_by_commit, name_taken
 from pelton.schemas.records import Records
 
 log = structlog.get_logger(__name__)
 
 POSITIONS_EVERY_S = 0.5
 NAME_EVERY_S = 1.0
-MEMBERSHIP = "static membership"
+MEMBERSHIP, GROUP = "static membership", "group"
 
 
 class Source:
@@ -44,7 +45,7 @@ class Source:
         self.assignment = assignment
         self.joined = self.rebalancing = False
         """Whether partitions have left, and the group has not said yet which come instead."""
-        self.commits_refused, self.problems = 0, dict[str, str]()
+        self.commits, self.problems, self._errors = CommitAnswers(), dict[str, str](), ErrorLog("consumer")
         self.unreadable: dict[Partition, str] = {}
         """Partitions that bring nothing, for want of an offset to begin at, until they are assigned anew."""
         self.member: Any = None
@@ -53,8 +54,7 @@ class Source:
         self.positions, self._positions_due = dict[Partition, int](), Deadline.after(0)
         self._polled_s, self._paused = time.monotonic(), False
         self._listener: RebalanceListener | None = None
-        self._errors = ErrorLog("consumer")
-        self._open = partial(make_consumer, {**config, "on_commit": self._on_commit, "error_cb": self._errors.warn})
+        self._open = partial(make_consumer, {**config, "on_commit": self._on_commit, "error_cb": self._on_error})
         self._consumer, self._standing = self._open(), Standing(assignment)
         self.ledger = Ledger(self._consumer, self._standing)
         self._beginning = Beginning(self.ledger, config, topics)
@@ -121,9 +121,8 @@ class Source:
         self.member = self._standing.metadata(self._consumer) if self._transactional else None
 
     def _sound(self, messages: list[Message]) -> list[Message]:
-        if any(message.error() for message in messages):
-            return [message for message in messages if not self._is_error(message)]
-        return messages
+        sound = not any(message.error() for message in messages)
+        return messages if sound else [message for message in messages if not self._is_error(message)]
 
     def _is_error(self, message: Message) -> bool:
         if (error := message.error()) is None:
@@ -149,13 +148,14 @@ class Source:
         self._consumer = self.ledger.consumer = self._open()
         self.joined, self._join_due = False, Deadline.after(NAME_EVERY_S)
 
+    def _on_error(self, error: KafkaError) -> None:
+        self._errors.warn(error)
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            self.problems[GROUP] = error.str()
+
     def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
         self.ledger.answered(offsets)
-        # Where some partitions are refused and others are not, only their own errors tell.
-        refused = error or next((at.error for at in offsets if at.error), None)
-        if refused is not None and refused.code() != NO_OFFSET:
-            self.commits_refused += 1
-            log.warning("commit_refused", error=refused.name(), reason=refused.str())
+        self.commits.hear(error, offsets)
 
     def _on_assign(self, consumer: Consumer, added: list[TopicPartition]) -> None:
         self._note_member()
@@ -164,7 +164,7 @@ class Source:
         partitions = _partitions(added)
         self._forget(partitions)
         epoch = self.assignment.assign(partitions)
-        for topic in (MEMBERSHIP, *(topic for topic, _ in partitions)):
+        for topic in (MEMBERSHIP, GROUP, *(topic for topic, _ in partitions)):
             self.problems.pop(topic, None)
         if self._listener is not None:
             self._listener.on_assigned(partitions)

@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
-from pelton.kafka_errors import client_error
+from pelton.errors import AccessDenied, BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
+from pelton.kafka_errors import client_error, failure
 from pelton.producers.bounded_call import call_within
 from pelton.verdicts import OF_THE_GROUP, OF_THE_ID, Verdict, judge, why
 
@@ -71,7 +71,8 @@ class Transaction:
     def start(self, deadline: Deadline) -> None:
         """Take the place of the transactional id: what an earlier producer of it left open is aborted.
 
-        Raises BrokerUnavailable when no answer came in time, Fenced or ProducerLost when the id cannot be had.
+        Raises BrokerUnavailable when no answer came in time, AccessDenied, Fenced or ProducerLost when the id cannot be
+        had.
         """
         self._call(self._producer.init_transactions, deadline=deadline)
         self._move(TransactionState.IDLE)
@@ -152,17 +153,21 @@ class Transaction:
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         verdict = judge(error)
-        text = f"{error.name()}: {why(error)}"
+        text, denied = f"{error.name()}: {why(error)}", isinstance(failure(error), AccessDenied)
         if verdict is Verdict.RETRY:
             return BrokerUnavailable(text)
         # Once a commit is asked for, no refusal says that an earlier try of it, whose answer was lost, did not happen.
         if verdict is Verdict.ABORT and self._state in (TransactionState.OPEN, TransactionState.FAILED):
             self._move(TransactionState.FAILED)
+            if denied:
+                return AccessDenied(text)
             return TransactionAborted(text, of_the_group=error.code() in OF_THE_GROUP)
         fenced = error.code() in OF_THE_ID and not self._timed_out()
         self._move(TransactionState.DEAD)
         if fenced:
             return Fenced(f"{error.name()}: another process took the transactional id")
+        if denied:
+            return AccessDenied(text)
         return ProducerLost(text, of_the_settings=error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT)
 
     def _timed_out(self) -> bool:

@@ -9,7 +9,7 @@ import structlog
 from confluent_kafka import KafkaError
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, DeliveryFailed, KafkaFailure, ProducerLost, TransactionAborted
+from pelton.errors import AccessDenied, BrokerUnavailable, DeliveryFailed, ProducerLost, TransactionAborted
 from pelton.kafka_errors import RECORD_FAULTS, failure
 from pelton.producers.channel import Channel, Manner
 from pelton.producers.faults import culprit, refusal
@@ -31,14 +31,7 @@ class UnitOfWork:
     """Keeps blocks until they are committed: an abort costs a second sending. For whoever holds the sink's lock."""
 
     def __init__(
-        self,
-        channel: Channel,
-        sender: Sender,
-        membership: Membership,
-        *,
-        topic: str,
-        timeout_s: float,
-        tries: Tries,
+        self, channel: Channel, sender: Sender, membership: Membership, *, topic: str, timeout_s: float, tries: Tries
     ) -> None:
         self._channel, self._sender, self._membership = channel, sender, membership
         self._topic, self._timeout_s, self._tries = topic, timeout_s, tries
@@ -55,7 +48,11 @@ class UnitOfWork:
     def start(self, deadline: Deadline) -> None:
         """Take the place of the transactional id, if that is not done yet; see `Transaction.start`."""
         if self._transaction.state is TransactionState.NEW:
-            self._transaction.start(deadline)
+            try:
+                self._transaction.start(deadline)
+            except AccessDenied:  # of which the client does not recover
+                self._replace(Manner.TRANSACTED)
+                raise
 
     def add(self, ticket: Ticket) -> None:
         """Take a block on, and send it unless others have to go first, or the producer is lost: see `commit`."""
@@ -67,7 +64,8 @@ class UnitOfWork:
     def commit(self, deadline: Deadline) -> list[Ticket]:
         """Try once to commit all that was sent; return the blocks that are committed, none when it has to wait.
 
-        Raises Fenced, or DeliveryFailed when messages are refused for a reason that no record is to blame for.
+        Raises Fenced, AccessDenied, or DeliveryFailed when messages are refused for a reason that no record is to
+        blame for.
         """
         try:
             if self._transaction.state is not TransactionState.ENDING:
@@ -145,6 +143,8 @@ class UnitOfWork:
     def _retreat(self, refused: TransactionAborted) -> None:
         """Take everything back after a refusal, and choose how it is sent again."""
         cause, code = self._spoilt and failure(self._spoilt), self._spoilt and self._spoilt.code()
+        if isinstance(cause, AccessDenied):
+            raise cause
         self._tries.failed(str(cause or refused))
         log.warning("transaction_aborted", reason=str(refused), cause=cause and str(cause), named=self._named)
         self._take_back()
@@ -156,7 +156,7 @@ class UnitOfWork:
             self._count_refusal(refused)
             self._replace(Manner.SINGLY)
 
-    def _count_refusal(self, error: KafkaFailure) -> None:
+    def _count_refusal(self, error: Exception) -> None:
         self._n_refusals += 1
         if self._n_refusals > MOST_REFUSALS:
             raise DeliveryFailed(str(error))

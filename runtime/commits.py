@@ -39,8 +39,8 @@ class Commits:
             return
         while self._source.ledger.took_s:
             self._metrics.commit.observe(self._source.ledger.took_s.popleft())
-        if self._refused != self._source.commits_refused:
-            self._refused = self._source.commits_refused
+        if self._refused != self._source.commits.n_refused:
+            self._refused = self._source.commits.n_refused
             self._offsets.commit_again()
         if (offsets := self._offsets.committable()) and (wait or self._source.ledger.admitted):
             self._source.ledger.commit(offsets, self._trials.notes(offsets), wait=wait)

@@ -12,7 +12,7 @@ import torch
 from pelton.committer import Committer
 from pelton.deadline import Deadline
 from pelton.engine import Engine
-from pelton.errors import BrokerUnavailable, ProducerLost, SettingsError
+from pelton.errors import AccessDenied, BrokerUnavailable, ProducerLost, SettingsError
 from pelton.handover import Handover
 from pelton.metrics import Metrics
 from pelton.models.device import gpu_uuid, resolve_device
@@ -122,12 +122,18 @@ class Serving:
 
         Raises SettingsError when the broker takes no producer with these settings, and what `ExactSink.start` raises.
         """
+        told = ""
         while not stopping.is_set():
             try:
                 sink.start(Deadline.after(START_S))
-            except BrokerUnavailable as error:
-                self._reporter.state(WorkerState.JOINING, str(error))
-                log.warning("not_joined_yet", reason=str(error))
+            except (BrokerUnavailable, AccessDenied) as error:
+                denied = isinstance(error, AccessDenied)
+                reason = f"{error} ({self._seat.transactional_id})" if denied and self._seat else str(error)
+                if reason != told:
+                    log.warning("not_joined_yet", reason=reason)
+                told = reason
+                self._reporter.state(WorkerState.JOINING, reason)
+                stopping.wait(START_S if denied else 0.0)
             except ProducerLost as error:
                 if error.of_the_settings:
                     raise SettingsError(f"kafka: {error}") from error

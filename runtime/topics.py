@@ -1,25 +1,22 @@
 """Look topics up and create them, within a time limit and without creating one by accident."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+import structlog
+from confluent_kafka import KafkaError, TopicCollection
+from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
-from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
-from pelton.kafka_errors import failure, of_settings
+from pelton.admin_calls import AdminCalls
+from pelton.errors import BrokerUnavailable, KafkaFailure
 from pelton.schemas.topic_limits import ANYTHING, NO_LIMIT, TopicLimits
 
-_EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
-_MISSING = KafkaError.UNKNOWN_TOPIC_OR_PART
+log = structlog.get_logger(__name__)
 
-_silent = logging.getLogger("pelton.topics.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
+_MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART,)
 
 
 def describe(kafka: str | Mapping[str, Any], names: Iterable[str], timeout_s: float = 10.0) -> dict[str, int]:
@@ -31,9 +28,9 @@ def describe(kafka: str | Mapping[str, Any], names: Iterable[str], timeout_s: fl
     wanted = list(dict.fromkeys(names))
     if not wanted:
         return {}
-    admin = _Admin(kafka, timeout_s)
+    admin = AdminCalls(kafka, timeout_s)
     futures = admin.client.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
-    found = {name: admin.result(future, unless=_MISSING) for name, future in futures.items()}
+    found = {name: admin.result(future, unless=_MISSING, of=name) for name, future in futures.items()}
     return {name: len(topic.partitions) for name, topic in found.items() if topic is not None}
 
 
@@ -48,11 +45,11 @@ def create(
     A topic that exists is left as it is. Raises BrokerUnavailable, AccessDenied or KafkaFailure
     within about `timeout_s` seconds.
     """
-    admin = _Admin(kafka, timeout_s)
+    admin = AdminCalls(kafka, timeout_s)
     topics = [NewTopic(name, count, config=dict(config or {})) for name, count in partitions.items()]
     futures = admin.client.create_topics(topics, operation_timeout=timeout_s, request_timeout=timeout_s)
-    for future in futures.values():
-        admin.result(future, unless=_EXISTS)
+    for name, future in futures.items():
+        admin.result(future, unless=_EXISTS, of=name)
     while set(partitions) - set(describe(kafka, partitions, admin.deadline.remaining_s())):
         if admin.deadline.expired:
             raise BrokerUnavailable(f"the new topics did not appear within {timeout_s:g} s")
@@ -61,15 +58,16 @@ def create(
 def limits(kafka: str | Mapping[str, Any], names: Iterable[str], timeout_s: float = 5.0) -> dict[str, TopicLimits]:
     """Return what each topic takes; none are known of one that the broker says nothing of (rights, time)."""
     resources = {name: ConfigResource(ConfigResource.Type.TOPIC, name) for name in names}
-    admin = _Admin(kafka, timeout_s)
+    admin = AdminCalls(kafka, timeout_s)
     futures = admin.client.describe_configs(list(resources.values()), request_timeout=timeout_s)
-    return {name: _limits(admin, futures[resource]) for name, resource in resources.items()}
+    return {name: _limits(admin, futures[resource], name) for name, resource in resources.items()}
 
 
-def _limits(admin: "_Admin", future: "Future[Any]") -> TopicLimits:
+def _limits(admin: AdminCalls, future: "Future[Any]", topic: str) -> TopicLimits:
     try:
         found = admin.result(future, unless=_MISSING)
-    except KafkaFailure:
+    except KafkaFailure as error:
+        log.warning("topic_limits_unknown", topic=topic, reason=str(error))
         return ANYTHING
     if not found:
         return ANYTHING
@@ -81,41 +79,3 @@ def _limits(admin: "_Admin", future: "Future[Any]") -> TopicLimits:
         before_max_ms=int(told.get("message.timestamp.before.max.ms", NO_LIMIT)) if by_event else NO_LIMIT,
         after_max_ms=int(told.get("message.timestamp.after.max.ms", NO_LIMIT)) if by_event else NO_LIMIT,
     )
-
-
-class _Admin:
-    """An admin client whose calls end by a deadline with one of our errors; SettingsError where none can be made."""
-
-    def __init__(self, kafka: str | Mapping[str, Any], timeout_s: float) -> None:
-        properties: dict[str, Any] = {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka)
-        self.brokers = properties.get("bootstrap.servers", "")
-        self.timeout_s = timeout_s
-        self.deadline = Deadline.after(timeout_s + 1.0)
-        self.seen: dict[type[KafkaFailure], KafkaFailure] = {}
-        with of_settings():
-            self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
-
-    def _note(self, error: KafkaError) -> None:
-        ours = failure(error)
-        self.seen.setdefault(type(ours), ours)
-
-    def result(self, future: "Future[Any]", unless: int) -> Any:
-        """Wait for `future`; return None where the answer is the error code `unless`."""
-        while not future.done() and not self.deadline.expired:
-            self.client.poll(0.05)
-            if AccessDenied in self.seen:
-                raise self.seen[AccessDenied]
-        try:
-            return future.result(timeout=0)
-        except KafkaException as error:
-            if error.args[0].code() == unless:
-                return None
-            raise self._explained(failure(error)) from error
-        except TimeoutError as error:
-            raise self._explained(BrokerUnavailable("no answer")) from error
-
-    def _explained(self, ours: KafkaFailure) -> KafkaFailure:
-        if not isinstance(ours, BrokerUnavailable):
-            return ours
-        cause = self.seen.get(BrokerUnavailable, ours)
-        return BrokerUnavailable(f"no broker answered at {self.brokers} within {self.timeout_s:g} s: {cause}")

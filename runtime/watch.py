@@ -97,7 +97,7 @@ class Watch:
             metrics.in_flight.labels(lane).set(road.sink.in_flight)
             metrics.ceiling.set(road.scorer.ceiling)
         self._count(metrics.sink_retries, sum(road.sink.tries.total for road in self._roads))
-        self._count(metrics.commits_refused, sum(road.source.commits_refused for road in self._roads))
+        self._count(metrics.commits_refused, sum(road.source.commits.n_refused for road in self._roads))
         return metrics.exposition()
 
     def _count(self, counter: Counter, total: int) -> None:
@@ -120,7 +120,7 @@ class Watch:
             self._tell(WorkerState.JOINING, self._unreachable or problems)
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
-        elif unreadable := self._unreadable():
+        elif unreadable := self._unreadable() or self._denied():
             self._tell(WorkerState.BLOCKED, unreadable)
         else:
             moving = any(road.source.rebalancing for road in self._roads)
@@ -142,6 +142,9 @@ class Watch:
     def _problems(self) -> str:
         found = {topic: why for road in self._roads for topic, why in road.source.problems.items()}
         return "; ".join(f"{topic}: {why}" for topic, why in sorted(found.items()))
+
+    def _denied(self) -> str:
+        return next((road.source.commits.denied for road in self._roads if road.source.commits.denied), "")
 
     def _unreadable(self) -> str:
         found = {at: why for road in self._roads for at, why in road.source.unreadable.items()}

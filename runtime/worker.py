@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from pelton.errors import Fenced, KafkaFailure, PackageError, SettingsError, TopicMissing
+from pelton.errors import AccessDenied, Fenced, KafkaFailure, PackageError, SettingsError, TopicMissing
 from pelton.logs import configure_logs
 from pelton.progress import Progress
 from pelton.reports import EXIT_FATAL, EXIT_FENCED, EXIT_SETTINGS, Reporter, end_with_parent
@@ -21,6 +22,7 @@ from pelton.states import WorkerState
 log = structlog.get_logger(__name__)
 
 LAST_WORDS_S = 0.3
+LOOK_UP_S = 5.0
 RETRY_S = (0.5, 1.0, 2.0, 5.0)
 
 
@@ -58,6 +60,11 @@ class Worker:
             log.error("worker_fenced", reason=reason)  # noqa: TRY400 - the reason says it all
             self._reporter.state(WorkerState.STOPPED, reason)
             return EXIT_FENCED
+        except AccessDenied as error:
+            # The next process waits until it is let in, and tells what it lacks.
+            log.error("access_denied", reason=str(error))  # noqa: TRY400 - the reason says it all
+            self._reporter.state(WorkerState.STOPPED, f"access denied: {error}")
+            return EXIT_FATAL
         except Exception as error:
             log.exception("worker_failed")
             self._reporter.state(WorkerState.STOPPED, f"{type(error).__name__}: {error}")
@@ -81,7 +88,7 @@ class Worker:
 
     def _find_topics(self) -> dict[str, int] | None:
         """Wait until the sink and the dead-letter topic exist; return their partitions, or None when stopped."""
-        attempt = 0
+        attempt, told = 0, ""
         self._reporter.state(WorkerState.JOINING)
         while not self._stopping.is_set():
             try:
@@ -90,16 +97,20 @@ class Worker:
                 wait_s = RETRY_S[min(attempt, len(RETRY_S) - 1)]
                 attempt += 1
                 self._reporter.state(WorkerState.JOINING, str(error))
-                log.warning("not_joined_yet", reason=str(error), retry_in_s=wait_s)
+                if (kind := re.sub(r"\d+", "", str(error))) != told:  # what it waits for is told once, not for ever
+                    log.warning("not_joined_yet", reason=str(error), retry_in_s=wait_s)
+                    told = kind
                 self._stopping.wait(wait_s)
         return None
 
     def _look_up(self) -> dict[str, int]:
+        from pelton.rights import check_rights  # noqa: PLC0415
         from pelton.topics import describe  # noqa: PLC0415
 
+        check_rights(self._settings, LOOK_UP_S)
         stream = self._settings.stream
         needed = [stream.sink, stream.dead_letter] if stream else []
-        found = describe(dict(self._settings.kafka), needed, timeout_s=5.0)
+        found = describe(dict(self._settings.kafka), needed, timeout_s=LOOK_UP_S)
         if missing := [topic for topic in needed if topic not in found]:
             raise TopicMissing(f"no topic {' and no topic '.join(missing)}")
         return found

@@ -25,7 +25,7 @@ from pelton.local_kafka import LocalKafka
 
 START_S = 240.0
 BROKER_FOLDERS = {"broker", "chain", "interop"}
-BROKER_FIXTURES = {"brokers", "own_kafka"}
+BROKER_FIXTURES = {"brokers", "guarded", "own_kafka"}
 # After a kill the controller refuses the broker's return until its last session has run out.
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 

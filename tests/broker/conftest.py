@@ -4,18 +4,37 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
+
+from pelton.errors import LocalKafkaError
 
 from .answered import Answered, echoing
 from .outside import Hold, Outside
 from .served import SERVE, Served
 
+if TYPE_CHECKING:
+    from .guarded import Guarded
+
 PACKAGES = Path(__file__).parent / "packages"
 FORMS = ("cooperative", "eager", "consumer")
 Serve = Callable[..., Served]
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Guarded]":
+    """A broker that asks everybody who is there, and lets nobody do what no ACL allows."""
+    from .guarded import Guarded
+
+    broker = Guarded(tmp_path_factory.mktemp("guarded"))
+    try:
+        broker.kafka.up(240.0)
+    except LocalKafkaError as error:
+        pytest.skip(f"no Kafka on this machine: {error}")
+    yield broker
+    broker.kafka.down()
 
 
 @pytest.fixture(scope="session")

@@ -334,9 +334,9 @@ def test_b19_a_refused_commit_is_counted_and_the_source_goes_on(kafka: FakeKafka
     one.poll()
     kafka.refuse_commit = lambda _: GENERATION
     one.source.ledger.commit({at(0): 1}, {}, wait=False)
-    assert one.source.commits_refused == 0
+    assert one.source.commits.n_refused == 0
     assert one.poll() == []
-    assert one.source.commits_refused == 1
+    assert one.source.commits.n_refused == 1
     fill(kafka, "in", 0, 1)
     assert one.poll() == [(0, [2])]
     with pytest.raises(KafkaFailure, match="generation"):
@@ -355,7 +355,7 @@ def test_b19_a_refusal_for_one_partition_of_several_counts_too(kafka: FakeKafka,
     else:
         one.source.ledger.commit({at(0): 1, at(1): 1}, {}, wait=False)
         one.poll()
-        assert one.source.commits_refused == 1
+        assert one.source.commits.n_refused == 1
     assert kafka.commits == [{at(0): 1}]
 
 
@@ -364,7 +364,7 @@ def test_b19_a_commit_that_went_well_or_had_nothing_to_do_counts_as_none(kafka: 
     one.source.ledger.commit({at(0): 1}, {}, wait=False)
     one.poll()
     one.consumer.config["on_commit"](KafkaError(KafkaError._NO_OFFSET, "nothing to commit"), [])
-    assert one.source.commits_refused == 0
+    assert one.source.commits.n_refused == 0
 
 
 def test_positions_follow_what_was_polled_for_whoever_looks_from_another_thread(

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
+from pelton.errors import AccessDenied, BrokerUnavailable, Fenced, KafkaFailure, ProducerLost, TransactionAborted
 from pelton.producers import transaction as transaction_file
 from pelton.producers.transaction import Transaction, TransactionState
 from pelton.testing import FakeKafka
@@ -300,6 +300,28 @@ def test_b21_a_transaction_that_timed_out_is_replaced_by_a_producer_of_the_same_
     bench.produce(b"2")
     bench.commit(2)
     assert (bench.values, bench.committed) == ([b"2"], 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "flags", "state"),
+    [
+        ("init_transactions", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", {"fatal": True}, S.DEAD),
+        ("send_offsets_to_transaction", "GROUP_AUTHORIZATION_FAILED", {"txn_requires_abort": True}, S.FAILED),
+        ("commit_transaction", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", {"fatal": True}, S.DEAD),
+    ],
+)
+def test_a_right_that_is_missing_is_told_as_that(bench: Bench, call: str, code: str, flags: Any, state: S) -> None:
+    bench.fail(call, KafkaError(getattr(KafkaError, code), "no", **flags))
+
+    def whole() -> None:
+        bench.started()
+        bench.produce(b"1")
+        bench.commit(1)
+
+    with pytest.raises(AccessDenied, match=code):
+        whole()
+    assert bench.transaction.state is state
+    assert bench.values == []
 
 
 def test_b60_a_fence_that_shows_while_messages_leave_is_a_fence_as_well(bench: Bench) -> None:

@@ -51,7 +51,7 @@ def test_offsets_are_committed_by_transactions_alone_also_after_a_refusal(exact:
     walk.walk()
     walk.commit()
     n_commits = len(walk.kafka.commits)
-    walk.loop.source.commits_refused += 1
+    walk.loop.source.commits.n_refused += 1
     walk.commit()
     walk.walk(3)
     assert len(walk.kafka.commits) == n_commits

@@ -2,10 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+from structlog.testing import capture_logs
 
 from pelton import serving as serving_file
 from pelton.errors import Fenced
@@ -68,3 +70,20 @@ def test_b60_an_id_that_another_process_holds_ends_the_worker(road: MAKE, servin
     walk.kafka.coordinator.fail("init_transactions", KafkaError(KafkaError._FENCED, "fenced", fatal=True))
     with pytest.raises(Fenced):
         serving._begin_transactions(walk.loop.sink, threading.Event())
+
+
+def test_an_id_that_may_not_be_used_is_named_and_tried_again_by_a_new_producer(road: MAKE, serving: Any) -> None:
+    walk = road(delivery="exactly-once", start=False)
+    serving._seat = SimpleNamespace(transactional_id="pelton-g-one-0")
+    denied = KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "no", fatal=True)
+    for _ in range(2):
+        walk.kafka.coordinator.fail("init_transactions", denied)
+    told: list[tuple[WorkerState, str]] = []
+    serving._reporter = SimpleNamespace(state=lambda *report: told.append(report))
+    made = len(walk.kafka.producers)
+    with capture_logs() as logged:
+        assert serving._begin_transactions(walk.loop.sink, threading.Event())
+    assert {(state, "(pelton-g-one-0)" in reason) for state, reason in told} == {(WorkerState.JOINING, True)}
+    assert (len(told), len(walk.kafka.producers) - made) == (2, 2)
+    assert [line["event"] for line in logged].count("not_joined_yet") == 1
+    walk.loop.sink.close()

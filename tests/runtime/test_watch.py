@@ -173,6 +173,19 @@ def test_a_sink_that_cannot_be_reached_blocks_until_it_can(look: MAKE) -> None:
     assert one.told[-1] == ("ready", "")
 
 
+def test_a_worker_that_may_commit_nothing_is_blocked_until_it_may(look: MAKE) -> None:
+    one = look(manual=True)
+    one.walk.consumer.give(("in", 0))
+    one.walk.walk()
+    denied = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "no right")
+    one.walk.loop.source.commits.hear(denied, [])
+    one.watch.status()
+    assert one.told[-1] == ("blocked", "offsets cannot be committed: no right")
+    one.walk.loop.source.commits.hear(None, [])
+    one.watch.status()
+    assert one.told[-1] == ("ready", "")
+
+
 def test_b40_a_broker_that_is_away_before_the_join_is_told_as_the_reason(look: MAKE) -> None:
     one = look(manual=True)
     one.walk.kafka.reachable = False

@@ -91,6 +91,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     stub.Serving = Serving  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pelton.serving", stub)
     monkeypatch.setattr("pelton.topics.describe", made.describe)
+    monkeypatch.setattr("pelton.rights.check_rights", lambda *_: None)
     monkeypatch.setattr(worker_file, "RETRY_S", (0.0,))
     return made
 

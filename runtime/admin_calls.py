@@ -1,0 +1,64 @@
+"""Questions to the broker that end in time, with one of our errors."""
+
+import logging
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from pelton.deadline import Deadline
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
+from pelton.kafka_errors import failure, of_settings
+
+_silent = logging.getLogger("pelton.admin.librdkafka")
+_silent.addHandler(logging.NullHandler())
+_silent.propagate = False
+
+
+class AdminCalls:
+    """An admin client whose calls end within `timeout_s` and a second; SettingsError where none can be made.
+
+    What the client complains of meanwhile tells why no answer came: refused credentials end a call at once.
+    """
+
+    def __init__(self, kafka: str | Mapping[str, Any], timeout_s: float) -> None:
+        properties: dict[str, Any] = {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka)
+        self._brokers, self._timeout_s = properties.get("bootstrap.servers", ""), timeout_s
+        self.deadline = Deadline.after(timeout_s + 1.0)
+        self._seen: dict[type[KafkaFailure], KafkaFailure] = {}
+        with of_settings():
+            self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
+
+    def left_s(self) -> float:
+        """Return the seconds that are left, for the client's own time limit."""
+        return max(0.1, self.deadline.remaining_s() - 1.0)
+
+    def result(self, future: "Future[Any]", unless: Collection[int] = (), of: str = "") -> Any:
+        """Wait for `future`; return None where the answer is one of the error codes `unless`.
+
+        Raises AccessDenied, BrokerUnavailable and other KafkaFailures, which begin with what was asked about, if told.
+        """
+        while not future.done() and not self.deadline.expired:
+            self.client.poll(0.05)
+            if AccessDenied in self._seen:
+                raise self._seen[AccessDenied]
+        try:
+            return future.result(timeout=0)
+        except KafkaException as error:
+            if error.args[0].code() in unless:
+                return None
+            raise self._explained(failure(error), of) from error
+        except TimeoutError as error:
+            raise self._explained(BrokerUnavailable("no answer"), of) from error
+
+    def _note(self, error: KafkaError) -> None:
+        ours = failure(error)
+        self._seen.setdefault(type(ours), ours)
+
+    def _explained(self, ours: KafkaFailure, of: str) -> KafkaFailure:
+        if isinstance(ours, BrokerUnavailable):
+            cause = self._seen.get(BrokerUnavailable, ours)
+            return BrokerUnavailable(f"no broker answered at {self._brokers} within {self._timeout_s:g} s: {cause}")
+        return type(ours)(f"{of}: {ours}") if of else ours

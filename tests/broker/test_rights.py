@@ -1,0 +1,134 @@
+"""The rights of docs/security.md are enough for a worker, none of them is too much, and one that lacks is named."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.cimpl import NewTopic
+
+from pelton.errors import AccessDenied
+from pelton.rights import check_rights
+from pelton.schemas.settings import Settings
+
+from .conftest import settings_for
+from .guarded import Guarded
+from .outside import Outside, Record, event
+from .rights import documented
+from .served import Served, eventually
+
+EVENTS = 20
+PARTITIONS = 2
+
+
+class Place:
+    """Topics, groups and a user of their own on the guarded broker."""
+
+    def __init__(self, guarded: Guarded) -> None:
+        self.guarded, tail = guarded, uuid.uuid4().hex[:8]
+        self.user = f"worker-{tail}"
+        kinds = ("events", "scores", "dead", "questions", "answers")
+        self.topics = {kind: f"{kind}-{tail}" for kind in kinds}
+        self.group, self.asked = f"group-{tail}", f"asked-{tail}"
+        guarded.user(self.user)
+        made = guarded.admin.create_topics([NewTopic(name, PARTITIONS) for name in self.topics.values()])
+        for future in made.values():
+            future.result(20)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What stands for the names in the table of rights."""
+        topics = self.topics
+        return {
+            "stream.topics": topics["events"],
+            "stream.group": self.group,
+            "stream.sink": topics["scores"],
+            "stream.dead_letter": topics["dead"],
+            "GROUP-REPLICA": f"{self.group}-one",
+            "requests.topics": topics["questions"],
+            "requests.group": self.asked,
+            "requests.reply_topics": topics["answers"],
+        }
+
+    def settings(self, kind: str = "scram", **changes: Any) -> dict[str, Any]:
+        """Return settings of a worker there."""
+        topics = self.topics
+        stream = {"topics": [topics["events"]], "group": self.group, "sink": topics["scores"]}
+        kafka = self.guarded.properties(self.user, kind) | changes.pop("kafka", {})
+        stream["dead_letter"] = topics["dead"]
+        return settings_for(self.guarded.bootstrap, "obedient", stream, kafka=kafka, replica="one", **changes)
+
+    @property
+    def requests(self) -> dict[str, Any]:
+        """The setting `requests`."""
+        topics = self.topics
+        return {"topics": [topics["questions"]], "group": self.asked, "reply_topics": [topics["answers"]]}
+
+
+@pytest.fixture
+def place(guarded: Guarded) -> Place:
+    return Place(guarded)
+
+
+@pytest.fixture
+def there(guarded: Guarded) -> Iterator[Outside]:
+    with Outside(guarded.bootstrap) as client:
+        yield client
+
+
+def reason(served: Served) -> str:
+    return "; ".join(served.health("ready")[1])
+
+
+def send(there: Outside, place: Place, junk: int = 1) -> None:
+    records = [Record(event(x), partition=x % PARTITIONS) for x in range(EVENTS)]
+    there.send(place.topics["events"], *records, *[Record(b"junk", partition=0)] * junk)
+
+
+@pytest.mark.timeout(180, func_only=True)
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_a_worker_waits_for_the_documented_rights_and_needs_no_other(
+    delivery: str, place: Place, there: Outside, tmp_path: Path
+) -> None:
+    exactly = delivery == "exactly-once"
+    rights = documented("worker", place.names)
+    with Served(place.settings(delivery=delivery), tmp_path) as served:
+        for operation, kind, name in rights:
+            served.eventually(lambda: f"no right to {operation} {kind.lower()} {name}" in reason(served))  # noqa: B023
+        send(there, place)
+        place.guarded.allow(place.user, rights)
+        if exactly:
+            served.eventually(lambda: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in reason(served))
+            assert f"pelton-{place.group}-one-0" in reason(served)
+            place.guarded.allow(place.user, documented("worker, exactly once", place.names))
+        served.until_ready()
+        served.eventually(lambda: served.worker()["totals"]["scored"] == EVENTS)
+        served.eventually(lambda: served.worker()["totals"]["dead_letters"] == 1)
+        assert served.worker()["restarts"] == 0
+        # One line for each reason, although it was tried again and again.
+        assert len(served.log("not_joined_yet")) == 1 + exactly
+        assert [line["topic"] for line in served.log("topic_limits_unknown")] == [
+            place.topics["scores"],
+            place.topics["dead"],
+        ]
+
+
+def test_each_right_that_lacks_is_named(place: Place) -> None:
+    rights = [right for who in ("worker", "worker, requests") for right in documented(who, place.names)]
+    settings = Settings.model_validate(place.settings(requests=place.requests))
+
+    def told() -> str:
+        try:
+            check_rights(settings, 5.0)
+        except AccessDenied as denied:
+            return str(denied)
+        return ""
+
+    for operation, kind, name in rights:
+        place.guarded.forbid(place.user)
+        place.guarded.allow(place.user, [right for right in rights if right != (operation, kind, name)])
+        # The broker takes its time to act by an ACL.
+        eventually(lambda: told() == f"no right to {operation} {kind.lower()} {name}", 5.0, told)  # noqa: B023
+    place.guarded.allow(place.user, rights)
+    eventually(lambda: not told(), 5.0, told)
