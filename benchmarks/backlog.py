@@ -7,17 +7,15 @@ Usage: python -m benchmarks.backlog
 
 import json
 import re
-import statistics
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import Producer
 
+from benchmarks import steady
 from benchmarks.batch_policy import EACH_MS, FIXED_MS
 from benchmarks.processes import pelton, wait_until_ready
 from benchmarks.run import broker
@@ -49,26 +47,6 @@ def counted() -> tuple[float, float, float]:
     return found[0], found[1], found[2]
 
 
-def ask(client: RequestReplyClient, seconds: float) -> list[float]:
-    """Call at a steady rate, and return the milliseconds from each due time to its answer."""
-    took_ms: list[float] = []
-    ended = threading.Semaphore(0)
-    start_s, n = time.monotonic(), int(RATE * seconds)
-    for number in range(n):
-        due_s = start_s + number / RATE
-        time.sleep(max(0.0, due_s - time.monotonic()))
-
-        def note(future: Any, due_s: float = due_s) -> None:
-            future.result(0)
-            took_ms.append((time.monotonic() - due_s) * 1000)
-            ended.release()
-
-        client.submit({"x": number}).add_done_callback(note)
-    for _ in range(n):
-        ended.acquire(timeout=60)
-    return took_ms
-
-
 def measure(brokers: str, folder: Path) -> dict[str, float]:
     """Serve both roads, and return the latencies of requests and the share of the stream."""
     name = f"backlog-{time.time_ns()}"
@@ -81,15 +59,16 @@ def measure(brokers: str, folder: Path) -> dict[str, float]:
     options = {"kafka": brokers, "requests": name, "replies": f"{name}-a", "deadline_s": 60.0}
     with served, RequestReplyClient(**options) as client:
         wait_until_ready(PORT)
-        ask(client, WARM_S)
+        questions = [{"x": number} for number in range(1_000)]
+        steady.latency_ms(client, questions, RATE, WARM_S)
         before, began_s = counted(), time.monotonic()
-        ranks = statistics.quantiles(ask(client, SECONDS), n=100)
+        p50_ms, p99_ms = steady.latency_ms(client, questions, RATE, SECONDS)
         after, took_s = counted(), time.monotonic() - began_s
     scored, of_stream, of_requests = (now - then for now, then in zip(after, before, strict=True))
     return {
-        "p50_ms": round(ranks[49], 1),
-        "p99_ms": round(ranks[98], 1),
-        "p99_batches": round(ranks[98] / BATCH_MS, 2),
+        "p50_ms": round(p50_ms, 1),
+        "p99_ms": round(p99_ms, 1),
+        "p99_batches": round(p99_ms / BATCH_MS, 2),
         "stream_per_s": round(scored / took_s, 1),
         "stream_alone_per_s": round(SIZE / BATCH_MS * 1000, 1),
         "stream_share_of_batches": round(of_stream / (of_stream + of_requests), 3),

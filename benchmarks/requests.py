@@ -8,13 +8,13 @@ import random
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks import steady
 from benchmarks.events import event
 from benchmarks.processes import Contender, pelton, wait_until_ready
 from pelton.producers.client import RequestReplyClient
@@ -48,24 +48,8 @@ class RequestBench:
             yield client
 
     def latency_ms(self, client: RequestReplyClient) -> tuple[float, float]:
-        """Call at a steady rate and return p50 and p99 from the due time to the answer, in ms."""
-        took_ms: list[float] = []
-        ended = threading.Semaphore(0)
-        start_s, n = time.monotonic() + 0.2, int(RATE * SECONDS)
-        for number in range(n):
-            due_s = start_s + number / RATE
-            time.sleep(max(0.0, due_s - time.monotonic()))
-
-            def note(future: Any, due_s: float = due_s) -> None:
-                future.result(0)
-                took_ms.append((time.monotonic() - due_s) * 1000)
-                ended.release()
-
-            client.submit(self._events[number % len(self._events)]).add_done_callback(note)
-        if not all(ended.acquire(timeout=DEADLINE_S) for _ in range(n)):
-            raise SystemExit(f"{len(took_ms)} of {n} answers came")
-        ranks = statistics.quantiles(took_ms, n=100)
-        return ranks[49], ranks[98]
+        """Call at a steady rate, and return p50 and p99 in milliseconds."""
+        return steady.latency_ms(client, self._events, RATE, SECONDS)
 
     def calls_per_s(self, client: RequestReplyClient) -> float:
         """Ask as fast as answers come, up to a thousand on their way at once."""
