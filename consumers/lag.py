@@ -74,6 +74,7 @@ class Lag:
             at: max(committed.get(at, begins[at]) if stand.offset is None else stand.offset, starts[at])
             for at, stand in stands.items()
         }
+        reached |= {at: self._lookout.passed(at, reached[at]) for at in stands if not stands[at].in_hand}
         aheads = self._ahead({at: reached[at] for at in stands if not stands[at].in_hand}, ends, deadline)
         return {at: _behind(stand, reached[at], ends[at], aheads.get(at)) for at, stand in stands.items()}
 

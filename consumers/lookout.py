@@ -37,11 +37,14 @@ class _Seen:
     end: int
     ahead: Ahead
 
+    @property
+    def next(self) -> int:
+        """The offset before which there is no record, from `begin` on."""
+        return self.end if self.ahead.offset is None else self.ahead.offset
+
     def answers(self, reached: int, end: int) -> bool:
         """Tell whether nothing can have changed for a reader who stands at `reached`."""
-        if self.ahead.offset is None:
-            return self.begin <= reached and end <= self.end
-        return self.begin <= reached <= self.ahead.offset
+        return self.begin <= reached <= self.next and (self.ahead.offset is not None or end <= self.end)
 
 
 class Lookout:
@@ -54,6 +57,11 @@ class Lookout:
         self._consumer = consumer
         self._seen: dict[Partition, _Seen] = {}
 
+    def passed(self, at: Partition, reached: int) -> int:
+        """Return how far a reader at `reached` has really come, as far as was seen: up to the next record."""
+        seen = self._seen.get(at)
+        return max(reached, seen.next) if seen is not None and seen.begin <= reached else reached
+
     def look(
         self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
     ) -> dict[Partition, Ahead]:
@@ -62,13 +70,13 @@ class Lookout:
         Raises KafkaException when the broker refuses.
         """
         known = {at: seen for at, seen in self._seen.items() if at in reached and seen.answers(reached[at], ends[at])}
-        asked = {at: offset for at, offset in reached.items() if at not in known}
+        asked = {at: self.passed(at, offset) for at, offset in reached.items() if at not in known}
         if asked:
             try:
                 known |= self._read(asked, ends, deadline)
             finally:
                 self._consumer.unassign()
-        self._seen = known
+        self._seen |= known
         return {at: seen.ahead for at, seen in known.items()}
 
     def _read(

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pelton.kafka_clients import consumer_properties, producer_properties
+from pelton.lag_rules import RULES
 from pelton.metric_labels import OPEN_LABELS
 from pelton.metrics import TABLE, Metric
 from pelton.schemas import wire_schemas
@@ -21,6 +22,10 @@ from pelton.schemas.settings import Settings
 
 HERE = Path(__file__).parent
 MADE = "<!-- Made by docs/generate.py; change the code and run `make docs`. -->"
+MADE_HERE = (
+    "<!-- The table is made by docs/generate.py from runtime/lag_rules.py; change the code and run `make docs`. -->"
+)
+END_HERE = "<!-- end -->"
 
 KAFKA = """## kafka
 
@@ -113,7 +118,18 @@ def codes_page() -> str:
     return f"{MADE}\n\n# Codes\n\n| code | HTTP | dead letter | retriable | when |\n|---|---|---|---|---|\n{rows}\n"
 
 
-PAGES = {"settings.md": settings_page, "metrics.md": metrics_page, "codes.md": codes_page}
+def health_page() -> str:
+    """Return the page on health with the table of the rules on lag, the text around it as it is."""
+    rows = "\n".join(
+        f"| {number} | {rule.state.value.upper()} | {rule.when.format(window='the window')} |"
+        for number, rule in enumerate(RULES, 1)
+    )
+    table = f"| | verdict | when |\n|---|---|---|\n{rows}\n"
+    before, _, rest = (HERE / "health.md").read_text().partition(MADE_HERE)
+    return f"{before}{MADE_HERE}\n{table}{END_HERE}{rest.partition(END_HERE)[2]}"
+
+
+PAGES = {"health.md": health_page, "settings.md": settings_page, "metrics.md": metrics_page, "codes.md": codes_page}
 
 
 def _kafka_section() -> str:

@@ -69,6 +69,11 @@ class Desk:
         self._over: deque[Call] = deque()
         self._ends: deque[Sent] = deque()
 
+    @property
+    def polled_s(self) -> float:
+        """When the poll loop last came round, on the monotonic clock; 0 before the first time."""
+        return self.progress.request_beat_s
+
     def turn(self, timeout_s: float) -> None:
         """Poll, decide on each request, and commit what is answered; waits for requests up to `timeout_s`."""
         self.progress.request_beat_s = time.monotonic()

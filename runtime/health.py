@@ -12,7 +12,8 @@ a broker, a rebalance, a failing sink and a crash loop are no reason to restart 
 ready before may be coming back from its death while at least one other is ready: a single crash
 must not shrink a Service or stop a rollout, but a rollout must not go on over a worker that
 never came up. A crash loop, a failing sink, draining, and a rebalance longer than its grace are
-not ready. A worker that rebalances or comes back is named in the notes.
+not ready, nor is a worker whose lag has told of a stall or a stop for a while (`lag_rules.py`). A worker
+that rebalances or comes back is named in the notes.
 """
 
 from collections.abc import Sequence
@@ -63,6 +64,8 @@ class WorkerView:
     oldest_unfinished_s: float = 0.0
     in_flight: int = 0
     """Scores, dead letters and answers the broker has not acknowledged yet."""
+    lag_reason: str = ""
+    """Why the lag of its partitions speaks against it, empty while it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +133,30 @@ def ready(supervisor: SupervisorState, workers: Sequence[WorkerView], now_s: flo
     if not workers:
         return Verdict(("no worker was started yet",))
     noted = [w for w in workers if w not in lacking and w.state is not WorkerState.READY]
-    return Verdict(tuple(_say(w, _silent_s(w, now_s)) for w in lacking), tuple(map(_say, noted)))
+    return Verdict(tuple(_say(w, silent_s(w, now_s)) for w in lacking), tuple(map(_say, noted)))
 
 
 def _serves(worker: WorkerView, now_s: float, stable_s: float) -> bool:
     settled = worker.deaths < CRASH_LOOP or now_s - worker.ready_since_s >= stable_s
     moving = worker.state is WorkerState.REBALANCING and now_s - worker.since_s <= REBALANCE_GRACE_S
-    return settled and not _silent_s(worker, now_s) and (moving or worker.state is WorkerState.READY)
+    return (
+        settled and not (worker.lag_reason or silent_s(worker, now_s)) and (moving or worker.state is WorkerState.READY)
+    )
 
 
-def _silent_s(worker: WorkerView, now_s: float) -> float:
+def silent_s(worker: WorkerView, now_s: float) -> float:
     """Return for how long the poll loop has been silent, or 0 while that is no cause for concern."""
-    silent_s = now_s - worker.poll_beat_s if worker.poll_beat_s else 0.0
-    return silent_s if silent_s > SILENT_S else 0.0
+    quiet_s = now_s - worker.poll_beat_s if worker.poll_beat_s else 0.0
+    return quiet_s if quiet_s > SILENT_S else 0.0
 
 
 def _forgiven(worker: WorkerView) -> bool:
     return worker.was_ready and worker.deaths < CRASH_LOOP and worker.state in _COMING_BACK
 
 
-def _say(worker: WorkerView, silent_s: float = 0.0) -> str:
+def _say(worker: WorkerView, quiet_s: float = 0.0) -> str:
     loop = f"in a crash loop ({worker.deaths} deaths in a row), " if worker.deaths >= CRASH_LOOP else ""
     why = f": {worker.reason}" if worker.reason else ""
-    silent = f", and its poll loop has been silent for {silent_s:.0f} s" if silent_s else ""
-    return f"worker {worker.index} is {loop}{worker.state}{why}{silent}"
+    silent = f", and its poll loop has been silent for {quiet_s:.0f} s" if quiet_s else ""
+    lag = f", and its lag tells of a {worker.lag_reason}" if worker.lag_reason else ""
+    return f"worker {worker.index} is {loop}{worker.state}{why}{silent}{lag}"

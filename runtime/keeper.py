@@ -62,6 +62,7 @@ class Keeper:
             batch_finished_s=progress.batch_finished_s,
             oldest_unfinished_s=progress.oldest_s,
             in_flight=self.status.in_flight,
+            lag_reason=self.status.lag.unready,
         )
 
     def stop(self) -> None:
@@ -141,8 +142,7 @@ class Keeper:
                 self._view = replace(self._view, hangs=0, last_hang="")
 
     def _quiet(self, view: WorkerView, now_s: float) -> bool:
-        ready_s = now_s - view.ready_since_s if view.ready_since_s else 0.0
-        return ready_s > self._care.stall_s and not view.batch_started_s
+        return bool(view.ready_since_s) and now_s - view.ready_since_s > self._care.stall_s and not view.batch_started_s
 
     async def _replace(self, process: WorkerProcess, view: WorkerView, why: str) -> None:
         hangs = 1 if view.batch_finished_s else view.hangs + 1

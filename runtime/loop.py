@@ -55,6 +55,11 @@ class Loop:
         self.intake = Intake(source, batcher)
         self.commits = Commits(source, offsets, trials, metrics, by_sink=sink.transactional)
 
+    @property
+    def polled_s(self) -> float:
+        """When the poll loop last came round, on the monotonic clock; 0 before the first time."""
+        return self.progress.poll_beat_s
+
     def turn(self, timeout_s: float) -> None:
         """Poll, decode, queue for a batch, and commit what has become safe; waits for records up to `timeout_s`."""
         self.progress.poll_beat_s = time.monotonic()

@@ -31,4 +31,5 @@ TRANSACTION = {"end": ("committed", "aborted", "lost")}
 REPLY = {"end": ("delivered", "no_topic", "forbidden", "failed")}
 _STATES = ("starting", "loading", "warming", "joining", "ready", "rebalancing", "blocked", "draining", "stopped")
 STATE = {"state": (*_STATES, "restarting")}
+VERDICT = {"verdict": ("ok", "unknown", "warn", "rewind", "stall", "stop")}
 PROBE = {"probe": ("startup", "live", "ready")}

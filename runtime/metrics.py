@@ -10,7 +10,7 @@ from typing import Annotated
 
 from prometheus_client import Counter, Gauge, Histogram, Info
 
-from pelton.metric_labels import ANSWER, BATCH, BURIED, LANE, MOVE, REPLY, TRANSACTION, UNDECODED
+from pelton.metric_labels import ANSWER, BATCH, BURIED, LANE, MOVE, REPLY, TRANSACTION, UNDECODED, VERDICT
 from pelton.metric_table import Metric, MetricTable, Row, exposition, rows_of
 from pelton.supervisor_metrics import SupervisorMetrics
 
@@ -103,6 +103,15 @@ class Metrics(MetricTable):
     lag: Annotated[Gauge, Row("pelton_lag_records", "Records still to read, of the partitions held.", _PARTITION)]
     lag_age: Annotated[Gauge, Row("pelton_lag_seconds", "Age of the oldest record still to read, or 0.", _PARTITION)]
     drain: Annotated[Gauge, Row("pelton_drain_seconds", "What the lag takes at the rate of late.", _PARTITION)]
+    verdict: Annotated[
+        Gauge,
+        Row(
+            "pelton_partition_verdict",
+            "1 for what is to be said of a partition's lag, else 0.",
+            (*_PARTITION, "verdict"),
+            one_of=VERDICT,
+        ),
+    ]
     rebalances: Annotated[
         Counter, Row("pelton_rebalances_total", "Times that partitions came or left.", ("kind",), one_of=MOVE)
     ]

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from pelton.deadline import Deadline
-from pelton.partition_status import PartitionStatus
+from pelton.partition_status import LagStatus, PartitionStatus
 from pelton.states import WorkerState, check_move
 
 log = structlog.get_logger(__name__)
@@ -54,6 +54,7 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     sink_attempts: int = 0
     sink_failing_s: float = 0.0
     sink_reason: str = ""
+    lag: LagStatus = LagStatus()
     partitions: list[PartitionStatus] = []
 
 

@@ -83,7 +83,7 @@ class Serving:
         for road in roads:
             if isinstance(road.sink, ExactSink) and not self._begin_transactions(road.sink, stopping):
                 return 0
-        watch = Watch(roads, self._reporter, identity=self._identity, sink_failing_s=settings.health.sink_failing_s)
+        watch = Watch(roads, self._reporter, identity=self._identity, health=settings.health)
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         for road in roads:
             road.source.join(Handover(road, watch.joined, watch.moving))

@@ -1,9 +1,11 @@
-"""What a worker and its supervisor can be, and which moves between those states are legal:
+"""What a worker, its supervisor and the lag of a partition can be, and which moves between those states are legal:
 
     starting ─▶ loading ─▶ warming ─▶ joining ◀─▶ ready ◀─▶ rebalancing ◀─▶ blocked
 
 The last four may follow each other in any order. Any state can turn to draining, then stopped;
 any death turns to restarting, then starting.
+
+A lag begins as unknown. What takes samples to tell (warn, rewind, stall) cannot follow that at once.
 """
 
 from collections.abc import Mapping
@@ -50,6 +52,28 @@ class SupervisorState(StrEnum):
     STOPPED = "stopped"
 
 
+class LagState(StrEnum):
+    """How a partition, or the worst of a worker's, gets on with its lag; the worse, the further down."""
+
+    OK = "ok"
+    """Nothing is left to read, or the lag shrinks, or nothing speaks against it yet."""
+    UNKNOWN = "unknown"
+    """Nobody tells where the partition ends."""
+    WARN = "warn"
+    """Records are finished, but the lag never shrinks: more capacity is needed. No fault of the worker's."""
+    REWIND = "rewind"
+    """The worker stands before where it stood: offsets were set back, or the topic was made anew."""
+    STALL = "stall"
+    """Records are left and polled for, and none is finished."""
+    STOP = "stop"
+    """Records are left, and nobody polls any more."""
+
+    @property
+    def severity(self) -> int:
+        """Return a number that is the higher the worse."""
+        return list(LagState).index(self)
+
+
 _S = WorkerState
 _ENDS = frozenset({_S.DRAINING, _S.STOPPED, _S.RESTARTING})
 
@@ -71,6 +95,14 @@ MOVES: Mapping[WorkerState, frozenset[WorkerState]] = MappingProxyType(
 
 WARM = frozenset({_S.JOINING, _S.READY, _S.REBALANCING, _S.BLOCKED})
 """The states of a worker whose model is loaded and warm."""
+
+UNREADY = frozenset({LagState.STALL, LagState.STOP})
+"""The states of a lag that speak against the worker."""
+_ANY = frozenset(LagState)
+LAG_MOVES: Mapping[LagState, frozenset[LagState]] = MappingProxyType(
+    {state: _ANY - {state} for state in LagState} | {LagState.UNKNOWN: frozenset({LagState.OK, LagState.STOP})}
+)
+"""The states that may follow each state of a partition's lag."""
 
 
 def may_follow(old: WorkerState, new: WorkerState) -> bool:

@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
-from pelton.health import CRASH_LOOP
+from pelton.health import CRASH_LOOP, WorkerView, silent_s
 from pelton.keeper import Keeper
+from pelton.reports import StatusReport
+from pelton.states import LagState
 from pelton.totals import COUNTS
 
 
@@ -39,8 +41,18 @@ def describe_worker(keeper: Keeper) -> dict[str, Any]:
             "batch": _age_s(view.batch_started_s, now_s),
             "oldest_unfinished": _age_s(view.oldest_unfinished_s, now_s),
         },
+        "lag": _lag(view, status, now_s),
         "partitions": msgspec.to_builtins(status.partitions),
     }
+
+
+def _lag(view: WorkerView, status: StatusReport, now_s: float) -> dict[str, Any]:
+    """Return the worker's verdict on its lag; one that is frozen says nothing new, and no sample is a stop."""
+    told: dict[str, Any] = msgspec.to_builtins(status.lag)
+    silent = silent_s(view, now_s)
+    if silent and any(each.lag for each in status.partitions):
+        told |= {"verdict": LagState.STOP.value, "reason": f"the poll loop has been silent for {silent:.0f} s"}
+    return told
 
 
 def _wall_clock(monotonic_s: float, now_s: float) -> str:

@@ -1,5 +1,6 @@
 """What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -14,8 +15,10 @@ from pelton.errors import KafkaFailure
 from pelton.partition_view import PartitionView
 from pelton.reports import Reporter, StatusReport
 from pelton.road import Road
+from pelton.schemas.settings_groups import Health
 from pelton.states import WorkerState
 from pelton.totals import Totals
+from pelton.worst_lag import WorstLag
 
 log = structlog.get_logger(__name__)
 
@@ -33,12 +36,13 @@ class Watch:
         reporter: Reporter,
         *,
         identity: StatusReport,
-        sink_failing_s: float,
+        health: Health,
     ) -> None:
         self._roads, self._reporter = list(roads), reporter
-        self._views = [PartitionView(road, lag) for road, lag in roads.items()]
+        self._views = [PartitionView(road, lag, health) for road, lag in roads.items()]
         self._metrics = self._roads[0].metrics
-        self._identity, self._sink_failing_s = identity, sink_failing_s
+        self._identity, self._sink_failing_s = identity, health.sink_failing_s
+        self._worst = WorstLag(health)
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
         self._draining = False
@@ -77,6 +81,7 @@ class Watch:
         tries = [road.sink.tries for road in self._roads]
         # A worker that ends does not wait for the broker's answer.
         ask = not (self._unreachable or self._draining)
+        held = [status for view in self._views for status in view.look(ask=ask)]
         return msgspec.structs.replace(
             self._identity,
             **asdict(self.totals),
@@ -84,7 +89,8 @@ class Watch:
             sink_attempts=max(each.attempts for each in tries),
             sink_failing_s=round(max(self._late_s, *(each.failing_s() for each in tries)), 3),
             sink_reason=self._unreachable or next((each.reason for each in tries if each.reason), ""),
-            partitions=[status for view in self._views for status in view.look(ask=ask)],
+            lag=self._worst.see(held, time.monotonic()),
+            partitions=held,
         )
 
     def metrics(self) -> str:

@@ -153,6 +153,16 @@ class Health(Group):
     sink_failing_s: Seconds = Field(
         default=10, description="Not ready once deliveries have been failing for so many seconds."
     )
+    lag_window_s: Seconds = Field(
+        default=60, description="How far back the lag of a partition is looked at, in seconds, to tell how it gets on."
+    )
+    unready_after_s: Seconds = Field(
+        default=10,
+        description="Not ready once the lag of a partition has told of a stall or a stop for so many seconds.",
+    )
+    ready_after_s: Seconds = Field(
+        default=30, description="Ready again once no lag has told of a stall or a stop for so many seconds."
+    )
 
 
 class Restart(Group):

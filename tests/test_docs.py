@@ -22,7 +22,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "codes.md"])
+@pytest.mark.parametrize("name", ["health.md", "settings.md", "metrics.md", "codes.md"])
 def test_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text() == generator().PAGES[name](), f"run `make docs`: {name} has drifted"
 

@@ -71,6 +71,12 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             about="Polled, and not yet safe.",
         ),
         Panel("Rebalances", {"{{kind}}": rate("pelton_rebalances_total", "kind")}, "ops"),
+        Panel(
+            "Partitions by verdict",
+            {"{{verdict}}": gauge("pelton_partition_verdict", by="verdict")},
+            about="A stall or a stop makes a pod not ready.",
+            stacked=True,
+        ),
     ),
     "Batches": (
         Panel("Batches", {"{{lane}}": rate("pelton_batches_total", "lane")}, "ops"),

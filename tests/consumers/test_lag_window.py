@@ -3,12 +3,12 @@
 import pytest
 
 from pelton.consumers.lag import Behind
-from pelton.consumers.lag_window import WINDOW_S, LagWindow
+from pelton.consumers.lag_window import GAP_S, LagWindow
 
 
 def moved(*samples: tuple[float, int, int]) -> LagWindow:
     """Return a window of (seconds, reached, end)."""
-    window = LagWindow()
+    window = LagWindow(60)
     for at_s, reached, end in samples:
         window.add(Behind(end - reached, reached, end), at_s)
     return window
@@ -35,5 +35,12 @@ def test_drain_time_is_the_lag_at_the_rate_of_the_window(
 
 
 def test_what_is_older_than_the_window_counts_no_more() -> None:
-    window = moved((0, 0, 10_000), (10, 6000, 10_000), (10 + WINDOW_S, 6060, 10_000))
-    assert window.per_s() == 60 / WINDOW_S
+    window = moved((0, 0, 10_000), (10, 6000, 10_000), *((10 + n, 6000 + n, 10_000) for n in range(5, 61, 5)))
+    assert window.per_s() == 1.0
+    assert window.span_s(70) == 60
+
+
+def test_over_a_gap_nobody_knows_what_happened() -> None:
+    assert moved((0, 0, 100), (GAP_S, 50, 100)).per_s() == 50 / GAP_S
+    window = moved((0, 0, 100), (GAP_S + 1, 50, 100))
+    assert (window.per_s(), window.span_s(GAP_S + 3), window.age_s(GAP_S + 3)) == (0.0, 2, 2)

@@ -41,9 +41,10 @@ def test_what_was_seen_holds_until_the_reader_has_passed_it() -> None:
     assert reader.assigned == [{AT: 3, ALSO: 2}]
     assert lookout.look({AT: 6, ALSO: 3}, {AT: 40, ALSO: 4}, soon())[AT] == Ahead(9, 90)
     assert reader.assigned[1:] == [{AT: 6}]
-    # A reader set back, and an end that has moved on, are asked for again.
+    # A reader set back, and an end that has moved on, are asked for again: from where nothing is known.
     assert lookout.look({AT: 2, ALSO: 3}, {AT: 40, ALSO: 5}, soon()) == {AT: Ahead(5, 50), ALSO: Ahead()}
-    assert reader.assigned[2:] == [{AT: 2, ALSO: 3}]
+    assert reader.assigned[2:] == [{AT: 2, ALSO: 4}]
+    assert [lookout.passed(ALSO, reached) for reached in (1, 3, 4, 5, 6)] == [1, 3, 5, 5, 6]
 
 
 def test_a_partition_that_does_not_answer_is_left_out_and_asked_again() -> None:

@@ -143,3 +143,13 @@ def test_b05_a_frozen_worker_is_not_ready_long_before_it_counts_as_hanging() -> 
     assert hang(frozen, NOW_S, STALL_S) == ""
     assert is_ready(frozen) == ("worker 1 is ready, and its poll loop has been silent for 12 s",)
     assert is_ready(in_state("ready", poll_beat_s=NOW_S - 9)) == ()
+
+
+def test_b05_a_lag_that_tells_of_a_stall_makes_a_worker_not_ready_and_leaves_it_live() -> None:
+    stalled = in_state("ready", lag_reason="stall: in/3: none of 9 records was finished in 60 s")
+    told = "worker 1 is ready, and its lag tells of a stall: in/3: none of 9 records was finished in 60 s"
+    assert is_ready(SERVING, stalled) == (told,)
+    assert is_ready(replace(stalled, state=WorkerState.REBALANCING, since_s=NOW_S - 1)) != ()
+    assert live([stalled]).ok
+    assert startup([stalled]).ok
+    assert hang(stalled, NOW_S, STALL_S) == ""

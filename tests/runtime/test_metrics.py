@@ -15,15 +15,16 @@ from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
 from pelton.producers.replies import Sent
 from pelton.schemas.codes import CODES, Code
-from pelton.states import WorkerState
+from pelton.states import LagState, WorkerState
 
 PACKAGES = Path(__file__).parent.parent / "broker" / "packages"
 UNITS = ("_seconds", "_bytes", "_records", "_ratio", "_total", "_info", "_size", "_state", "_deliveries", "_healthy")
-UNITS += ("_threads", "_files")
+UNITS += ("_threads", "_files", "_verdict")
 CLOSED = {
     "lane": {*Lane},
     "reason": {*CloseReason},
     "state": {*WorkerState},
+    "verdict": {*LagState},
     "probe": {"startup", "live", "ready"},
     "kind": {"assigned", "revoked", "lost"},
     "pelton_transactions_total end": {"committed", "aborted", "lost"},

@@ -117,7 +117,9 @@ async def test_a_worker_shows_up_and_its_series_vanish_with_it() -> None:
         [worker] = await client.workers()
         assert worker["model"] == {"name": "flight-delay", "version": "1@abc", "device": "cpu"}
         held = {"topic": "flights", "partition": 0, "position": 10, "committed": 8}
-        assert worker["partitions"] == [held | {"lag": 2, "lag_s": None, "drain_s": None}]
+        unknown = {"lag": 2, "lag_s": None, "drain_s": None, "verdict": "unknown", "reason": ""}
+        assert worker["partitions"] == [held | unknown]
+        assert worker["lag"] == {"verdict": "ok", "reason": "", "unready": ""}
         os.kill(worker["pid"], signal.SIGKILL)
         await until(gone)
         assert "pelton_scored_total" not in (await client.text("/metrics"))[1]

@@ -13,6 +13,7 @@ from pelton.consumers.offsets import Reached
 from pelton.errors import BrokerUnavailable
 from pelton.handover import Handover
 from pelton.reports import Reporter, StatusReport
+from pelton.schemas.settings_groups import Health
 from pelton.states import WorkerState
 from pelton.watch import Watch
 
@@ -58,7 +59,7 @@ class Look:
             state(new, reason)
 
         reporter.state = tell  # type: ignore[method-assign]
-        self.watch = Watch({walk.loop: self.lag}, reporter, identity=IDENTITY, sink_failing_s=10.0)
+        self.watch = Watch({walk.loop: self.lag}, reporter, identity=IDENTITY, health=Health())
 
     def join(self) -> None:
         """Join the group as a worker does."""
@@ -408,7 +409,7 @@ def test_a_worker_that_answers_requests_is_ready_in_both_groups_and_shows_both(l
     lag = StatedLag()
     lag.ends = {("asked", 1): 7}
     roads = {worker.walk.loop: worker.lag, answering.desk: lag}
-    worker.watch = Watch(roads, worker.reporter, identity=IDENTITY, sink_failing_s=10.0)
+    worker.watch = Watch(roads, worker.reporter, identity=IDENTITY, health=Health())
     answering.desk.source.join(Handover(answering.desk, worker.watch.joined, worker.watch.moving))
     worker.join()
     worker.walk.consumer.give(("in", 0))

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError
 from pelton.consumers.lag import Behind
 from pelton.handover import Handover
 from pelton.reports import Reporter, StatusReport
+from pelton.schemas.settings_groups import Health
 from pelton.states import WorkerState
 from pelton.watch import Watch
 
@@ -40,7 +41,7 @@ class Look:
             state(new, reason)
 
         reporter.state = tell  # type: ignore[method-assign]
-        self.watch = Watch({asked.desk: NoLag()}, reporter, identity=IDENTITY, sink_failing_s=10.0)  # type: ignore[dict-item]
+        self.watch = Watch({asked.desk: NoLag()}, reporter, identity=IDENTITY, health=Health())  # type: ignore[dict-item]
         asked.desk.source.join(Handover(asked.desk, self.watch.joined, self.watch.moving))
 
     def judge(self) -> StatusReport:
