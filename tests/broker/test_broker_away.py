@@ -1,6 +1,7 @@
 """A broker that is not there: at the start, in the middle, at the end; and topics that are not there yet."""
 
 import signal
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from .served import Served
 
 SOON_S = 6.0
 DRAIN_S = 3.0
+AWAY_S = 60.0
 
 
 def names(*sources: str) -> dict[str, Any]:
@@ -110,6 +112,33 @@ def _stop_while_the_broker_is_away(served: Served, kafka: LocalKafka) -> None:
     served.eventually(lambda: served.age_s("oldest_unfinished"))
     kafka.kill()
     assert served.stop(signal.SIGTERM, DRAIN_S + 1) == 0
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(240, func_only=True)
+def test_b40_broker_that_is_away_for_a_minute_at_the_start(own_kafka: Callable[..., LocalKafka], serve: Serve) -> None:
+    kafka = own_kafka()
+    stream = names("events")
+    create(kafka.bootstrap, dict.fromkeys([*stream["topics"], stream["sink"], stream["dead_letter"]], 1))
+    kafka.down()
+    served = serve(settings=settings_for(kafka.bootstrap, "obedient", stream), ready=False)
+    began_s = time.monotonic()
+    served.eventually(lambda: "no broker answered" in reason(served))
+    while time.monotonic() - began_s < AWAY_S:
+        assert (served.health("live")[0], served.health("startup")[0], served.health("ready")[0]) == (200, 200, 503)
+        time.sleep(1)
+    tries = served.log("not_joined_yet")
+    waits_s = [line["retry_in_s"] for line in tries]
+    assert waits_s == sorted(waits_s)
+    assert sum(waits_s[:-1]) < AWAY_S
+    assert len(served.log()) < 20 + len(tries)
+    kafka.up()
+    with Outside(kafka.bootstrap) as outside:
+        (at,) = outside.send(served.source, Record(event(1)))
+        served.until_ready()
+        served.eventually(lambda: outside.finished(served.group, served.source))
+        assert outside.scores(served.sink) == {at: [2.0]}
+    assert served.states().count("starting") == 1
 
 
 def test_b52_dead_letters_into_the_source_are_refused_before_any_connection(serve: Serve) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .conftest import Serve
 from .outside import Outside
 from .served import SERVE, Served
@@ -38,11 +40,12 @@ def test_b60_same_transactional_id_twice_ends_one_of_them(serve: Serve, outside:
     assert second.health("ready") == (200, [])
 
 
-def test_b60_same_instance_id_twice_ends_one_of_them(serve: Serve, outside: Outside) -> None:
-    first = serve(partitions=2, sink_partitions=2, delivery="exactly-once", stream={"static_id": "copied"})
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_b60_same_instance_id_twice_ends_one_of_them(serve: Serve, outside: Outside, delivery: str) -> None:
+    first = serve(partitions=2, sink_partitions=2, delivery=delivery, stream={"static_id": "copied"})
     traffic = Traffic(outside, first, 2)
     with traffic.flowing():
         second = twin(serve, first)
         check_gave_way(first, "fenced by other consumer with same group.instance.id")
-    traffic.check(second)
+    traffic.check(second, repeats=delivery == "at-least-once")
     assert second.health("ready") == (200, [])

@@ -4,9 +4,12 @@ import random
 import signal
 
 import psutil
+import pytest
 
 from .conftest import Serve
 from .outside import Hold, Outside, Record, event
+
+SOON_S = 6.0
 
 
 def test_b05_stuck_model_shows_in_the_lag_and_is_replaced_and_so_is_a_stuck_poll_loop(
@@ -53,6 +56,19 @@ def test_b26_ready_only_after_every_batch_shape_is_warm(serve: Serve, outside: O
         served.eventually(lambda: outside.finished(served.group, served.source))
     assert outside.scores(served.sink) == sent
     assert len(served.log("compiled")) == 6
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_b40_model_that_loads_for_minutes_is_live_not_started_in_no_group_and_can_be_stopped(
+    serve: Serve, outside: Outside, number: int
+) -> None:
+    served = serve("loading", ready=False)
+    served.eventually(lambda: served.log("loads"))
+    served.eventually(lambda: served.states()[-1:] == ["loading"])
+    assert served.health("live") == (200, [])
+    assert served.health("startup") == served.health("ready") == (503, ["worker 0 is loading"])
+    assert outside.members(served.group) == set()
+    assert served.stop(number, SOON_S) == 0
 
 
 def test_b26_model_that_cannot_be_warmed_up_is_never_ready_and_says_why(serve: Serve, outside: Outside) -> None:

@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 from .conftest import Serve
 from .outside import Outside
 from .served import Served
@@ -33,6 +35,28 @@ def test_b60_static_member_back_within_its_session_has_its_partitions_and_moves_
         served.eventually(lambda: served.owned(1) == had and served.worker(1)["pid"] not in {None, killed})
     traffic.check()
     assert moves(served, 0) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.chaos)])
+def test_b60_pod_back_within_its_session_has_its_partitions_and_moves_nobody(
+    serve: Serve, outside: Outside, number: int
+) -> None:
+    """A pod is the whole of `pelton serve`: told to end, or killed with its worker, and started again."""
+    session = {"session.timeout.ms": LONG_MS, "max.poll.interval.ms": LONG_MS}
+    topics = {"partitions": PARTITIONS, "sink_partitions": PARTITIONS}
+    stays = serve(**topics, delivery="exactly-once", stream={"static_id": "pod-0"}, kafka=session)
+    moved = stays.settings | {"stream": stays.settings["stream"] | {"static_id": "pod-1"}}
+    gone = serve(settings=moved)
+    stays.eventually(lambda: [len(each.owned()) for each in (stays, gone)] == [2, 2])
+    traffic = Traffic(outside, stays, PARTITIONS)
+    had, before = gone.owned(), moves(stays, 0)
+    with traffic.flowing():
+        gone.tell(number)
+        gone.ended()
+        back = serve(settings=moved)
+        back.eventually(lambda: back.owned() == had)
+    traffic.check()
+    assert moves(stays, 0) == before
 
 
 def test_b60_new_protocol_lets_the_second_of_a_name_wait_for_the_first(

@@ -1,10 +1,13 @@
 """Several runtimes in one process, started and stopped more than once."""
 
+import itertools
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from pelton.schemas.settings import Settings
 
@@ -15,8 +18,9 @@ from .served import eventually
 PROGRAM = Path(__file__).with_name("two_runtimes.py")
 
 
+@pytest.mark.parametrize("starts", [2, pytest.param(10, marks=pytest.mark.chaos)])
 def test_b48_two_runtimes_in_one_process_count_each_for_itself_and_start_again(
-    brokers: str, outside: Outside, topic_factory: Callable[..., str], tmp_path: Path
+    brokers: str, outside: Outside, topic_factory: Callable[..., str], tmp_path: Path, starts: int
 ) -> None:
     all_settings = [_settings(brokers, topic_factory, model) for model in ("obedient", "namesake")]
     files = [tmp_path / f"{number}.json" for number in range(2)]
@@ -37,7 +41,7 @@ def test_b48_two_runtimes_in_one_process_count_each_for_itself_and_start_again(
             program.stdin.write(f"{what}\n")
             return list(json.loads(program.stdout.readline() or "[]"))
 
-        for counts in ([30, 50], [20, 10]):
+        for counts in itertools.islice(itertools.cycle([[30, 50], [20, 10]]), starts):
             ask("start")
             sent = [
                 outside.send(settings.stream.topics[0], *(Record(event(x)) for x in range(count)))
