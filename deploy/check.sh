@@ -29,31 +29,9 @@ archive = zipfile.ZipFile(sys.argv[1])
 open(sys.argv[3], "wb").write(archive.read(name))' "$@"
 }
 
-from_debian() { # promtool: unpacked, not installed, so that no Prometheus starts on this machine
-    promtool="$(command -v promtool || true)"
-    [ -n "$promtool" ] && return
-    promtool="$tools/prometheus/usr/bin/promtool"
-    [ -x "$promtool" ] && return
-    fetch_prometheus 2>/dev/null || { refresh_lists && fetch_prometheus; }
-    dpkg-deb -x "$tools"/prometheus_*.deb "$tools/prometheus"
-}
-
-fetch_prometheus() {
-    (cd "$tools" && rm -f prometheus_*.deb && apt-get download -qq -o APT::Sandbox::User=root prometheus)
-}
-
-refresh_lists() {
-    if [ "$(id -u)" != 0 ]; then
-        echo "promtool is missing: install Debian's package prometheus, or run this once as root" >&2
-        exit 1
-    fi
-    apt-get update -qq
-}
-
 step() { printf '== %s\n' "$*"; }
 
 from_pypi
-from_debian
 
 step "hadolint deploy/Dockerfile"
 "$hadolint" deploy/Dockerfile
@@ -65,8 +43,8 @@ step "docker-compose.yml, alone and with the GPU on top"
 "$compose" --file docker-compose.yml config --quiet
 "$compose" --file docker-compose.yml --file deploy/compose.cuda.yml config --quiet
 
-step "promtool check config"
-"$promtool" check config deploy/prometheus/prometheus.yml
+step "Prometheus: configuration, alert rules, and a real one that scrapes (deploy/check_prometheus.sh)"
+bash deploy/check_prometheus.sh
 
 step "the Helm chart: lint, render, schemas, rules (deploy/chart.sh)"
 bash deploy/chart.sh
