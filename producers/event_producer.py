@@ -14,11 +14,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, ClientClosed
 from pelton.kafka_errors import ErrorLog, of_settings
+from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.call_options import connection
 from pelton.producers.forks import own_process_only
 from pelton.producers.request_body import as_bytes, encode_value
 from pelton.producers.request_sender import librdkafka_log, refusal_of
-from pelton.schemas.headers import IDEMPOTENCY_KEY
+from pelton.schemas.headers import IDEMPOTENCY_KEY, TRACEPARENT
 
 SERVE_S = 0.1
 FULL_S = 0.02
@@ -86,6 +87,8 @@ class EventProducer:
         fields = event if isinstance(event, Mapping) else {}
         known = event_id or _text(fields, self._id_field)
         told = list(headers)
+        if not any(name == TRACEPARENT for name, _ in told):
+            told += trace_headers()
         if event_id or not known:
             known = known or uuid.uuid4().hex
             told.append((IDEMPOTENCY_KEY, known.encode()))

@@ -18,7 +18,7 @@ from pelton.producers.reply_topics import ReplyTopics
 from pelton.producers.tries import Tries
 from pelton.producers.under_way import UnderWay
 from pelton.schemas.codes import Code
-from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT
+from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT, TRACESTATE
 from pelton.schemas.reply import encode_error
 from pelton.schemas.request import RequestHead
 
@@ -144,6 +144,8 @@ class Replies:
             headers.append((CORRELATION_ID, head.correlation_id))
         if head.traceparent is not None:
             headers.append((TRACEPARENT, head.traceparent))
+        if head.tracestate is not None:
+            headers.append((TRACESTATE, head.tracestate))
         if self._lost:
             self._renew()
         where = {"partition": -1 if head.reply_partition is None else head.reply_partition, "headers": headers}

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import CallCancelled, ClientClosed, KafkaFailure, PeltonError, SettingsError
+from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.call_book import CallBook, Settled, one_more
 from pelton.producers.call_counts import CallCounts
 from pelton.producers.call_options import CallOptions, check_deadline
@@ -92,7 +93,8 @@ class Switchboard:
             check_deadline(deadline_s)
         call_id, now_s, ends_ms = self._ids.new(), self._clock(), int((time.time() + deadline_s) * 1000)
         head = RequestHead(call_id, self.options.replies, self._reader.partition, ends_ms, traceparent=traceparent)
-        call = Call(call_id, value, key or call_id, head.headers(), now_s, now_s + deadline_s, waiter)
+        headers = head.headers() + (trace_headers() if traceparent is None else [])
+        call = Call(call_id, value, key or call_id, headers, now_s, now_s + deadline_s, waiter)
         if self.options.hedge and key is None:
             call.partition = int.from_bytes(call_id[-4:]) % self._sender.n_partitions[self.options.requests]
         self._repeats.budget.earn()

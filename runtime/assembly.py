@@ -78,6 +78,7 @@ def assemble(
         trials=trials,
         metrics=engine.metrics,
         progress=engine.progress,
+        traces=engine.tracing.of(stream.group, package),
     )
 
 

@@ -30,6 +30,7 @@ from pelton.schemas.records import Records
 from pelton.schemas.rejection import Rejection
 from pelton.schemas.reply import encode_error
 from pelton.totals import Totals
+from pelton.tracing import Traces
 
 log = structlog.get_logger(__name__)
 
@@ -58,10 +59,11 @@ class Desk:
         trials: Trials,
         metrics: Metrics,
         progress: Progress,
+        traces: Traces | None = None,
     ) -> None:
         self.source, self.batcher, self.offsets, self.trials = source, batcher, offsets, trials
         self.metrics, self.progress, self.sink = metrics, progress, replies
-        self.totals = Totals()
+        self.totals, self.traces = Totals(), traces or Traces()
         self._reception, self._patience, self._repeats, self.scorer = reception, patience, repeats, scorer
         self.intake = Intake(source, batcher, lambda: replies.in_flight / MOST_IN_FLIGHT)
         self.commits = Commits(source, offsets, trials, metrics)
@@ -170,19 +172,19 @@ class Desk:
         if call.expired and code is not Code.EXPIRED:
             code, value = Code.EXPIRED, encode_error(Code.EXPIRED, EXPIRED.reason, call.trace_id)
         twins = self._repeats.answered(call, value if code in LASTING else None)
-        self._reply([call, *twins], value)
+        self._reply([call, *twins], value, code)
         return code
 
     def _count(self, codes: Iterable[Code]) -> None:
         for code, n in Counter(codes).items():
             self.metrics.answers.labels(code).inc(n)
 
-    def _reply(self, calls: list[Call], value: bytes) -> None:
+    def _reply(self, calls: list[Call], value: bytes, code: Code | None = None) -> None:
         call = calls[0]
         if call.head.reply_topic is None:
             self._over.extend(calls)
         else:
-            self.sink.send(call.head, value, call.trace_id, partial(self._sent, calls))
+            self.sink.send(self.traces.answer(call, code), value, call.trace_id, partial(self._sent, calls))
 
     def _sent(self, calls: list[Call], sent: Sent) -> None:
         self._ends.append(sent)

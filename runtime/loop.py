@@ -23,6 +23,7 @@ from pelton.progress import Progress
 from pelton.schemas.codec import EventCodec
 from pelton.schemas.rejection import Rejection
 from pelton.totals import Totals
+from pelton.tracing import Traces
 
 log = structlog.get_logger(__name__)
 
@@ -46,10 +47,11 @@ class Loop:
         trials: Trials,
         metrics: Metrics,
         progress: Progress,
+        traces: Traces | None = None,
     ) -> None:
         self.source, self.codec, self.batcher, self.scorer = source, codec, batcher, scorer
         self.sink, self.offsets, self.trials = sink, offsets, trials
-        self.metrics, self.progress = metrics, progress
+        self.metrics, self.progress, self.traces = metrics, progress, traces or Traces()
         self.totals = Totals()
         self._log = log.bind()
         self.intake = Intake(source, batcher)

@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from pelton.consumers.batch import Lane
+from pelton.consumers.batch import Batch, Lane
 from pelton.consumers.batcher import Batcher
 from pelton.consumers.lanes import Lanes
 from pelton.deadline import Deadline
@@ -27,7 +27,7 @@ class Relay:
 
     def __init__(self, *roads: Road, stream_share: float = 0.0) -> None:
         queue = _queue({road.batcher.lane: road.batcher for road in roads}, stream_share)
-        self._station = Station(queue, {road.batcher.lane: road.score for road in roads})
+        self._station = Station(queue, {road.batcher.lane: _scoring(road) for road in roads})
         self._progress = roads[0].progress
         self._walkers = [Walker(road, self._station, f"walker-{number}") for number, road in enumerate(roads)]
 
@@ -78,6 +78,16 @@ class Relay:
         if not started_s or self._failure is not None:
             return False
         return self._station.slow.is_set() or time.monotonic() - started_s > SURPRISE_S
+
+
+def _scoring(road: Road) -> Callable[[Batch], None]:
+    """Return how a batch of a road is scored, within its span."""
+
+    def score(batch: Batch) -> None:
+        with road.traces.batch(batch):
+            road.score(batch)
+
+    return score
 
 
 def _queue(queues: Mapping[Lane, Batcher], stream_share: float) -> Batcher | Lanes:

@@ -59,6 +59,7 @@ def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Des
         trials=Trials(source.ledger, batcher, offsets, settings.poison_starts),
         metrics=engine.metrics,
         progress=engine.progress,
+        traces=engine.tracing.of(requests.group, package),
     )
 
 

@@ -26,12 +26,15 @@ from pelton.reports import Reporter, StatusReport
 from pelton.roads import build_roads
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
+from pelton.tracing import start_tracing
 from pelton.watch import Watch
 
 log = structlog.get_logger(__name__)
 
 REPORT_EVERY_S = 1.0
 START_S = 2.0
+SPANS_S = 5.0
+LAST_SPANS_S = 1.0
 
 
 class Hurried(BaseException):
@@ -43,7 +46,7 @@ class Serving:
 
     def __init__(self, settings: Settings, reporter: Reporter, progress: Progress, index: int) -> None:
         self._settings, self._reporter, self._progress, self._index = settings, reporter, progress, index
-        self._metrics = Metrics()
+        self._metrics, self._tracing = Metrics(), start_tracing(settings, index)
         exactly_once = settings.delivery == "exactly-once"
         self._draining = False
         self._seat = Seat(settings.stream.group, settings.replica) if settings.stream and exactly_once else None
@@ -59,7 +62,7 @@ class Serving:
         batch = settings.batch
         scorer = Scorer(model, package, batch.max_size, batch.fixed_shape, self._metrics)
         scorer.start()
-        self._engine = Engine(package, model, scorer, self._metrics, self._progress)
+        self._engine = Engine(package, model, scorer, self._metrics, self._progress, self._tracing)
         startup_s = time.monotonic() - started_s
         self._identity = StatusReport(
             model=package.name,
@@ -92,10 +95,14 @@ class Serving:
             relay.run(stopping)
         except BaseException:
             relay.leave()
+            self._tracing.close(LAST_SPANS_S)
             raise
         watch.drain()
         log.info("draining", waiting=sum(road.batcher.n_records for road in roads), in_flight=watch.in_flight)
+        spans_due = Deadline.after(0.95 * settings.drain_s)
         in_time = self._drain(relay, Deadline.after(0.9 * settings.drain_s))
+        if in_time:
+            self._tracing.close(min(SPANS_S, spans_due.remaining_s()))
         log.info("drained", in_time=in_time, **asdict(watch.totals))
         self._reporter.state(WorkerState.STOPPED)
         return 0

@@ -43,6 +43,7 @@ class RequestHead(msgspec.Struct, frozen=True):
     """Milliseconds since the epoch, by the caller's clock."""
     cancels: bool = False
     traceparent: bytes | None = None
+    tracestate: bytes | None = None
     fault: str = ""
     """What is wrong with the headers, if anything; the fields that could be read are there nevertheless."""
 
@@ -61,6 +62,8 @@ class RequestHead(msgspec.Struct, frozen=True):
             written.append((headers.CANCEL, b"1"))
         if self.traceparent is not None:
             written.append((headers.TRACEPARENT, self.traceparent))
+        if self.tracestate is not None:
+            written.append((headers.TRACESTATE, self.tracestate))
         return written
 
 
@@ -78,6 +81,7 @@ def read_head(given: Iterable[tuple[str, bytes | None]] | None) -> RequestHead:
         deadline_ms=_digits(found, headers.DEADLINE, faults),
         cancels=headers.CANCEL in found,
         traceparent=found.get(headers.TRACEPARENT),
+        tracestate=found.get(headers.TRACESTATE),
         fault="; ".join(faults),
     )
 

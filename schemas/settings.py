@@ -9,7 +9,18 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import DEFAULT_SERVERS, KafkaProperties
-from pelton.schemas.settings_groups import Batch, Group, Health, Log, Queue, Requests, Restart, Sidecar, Stream
+from pelton.schemas.settings_groups import (
+    Batch,
+    Group,
+    Health,
+    Log,
+    Queue,
+    Requests,
+    Restart,
+    Sidecar,
+    Stream,
+    Tracing,
+)
 from pelton.schemas.settings_problems import explain, paths
 from pelton.schemas.settings_rules import NO_ROAD, contradictions
 from pelton.schemas.settings_sources import gather
@@ -68,6 +79,7 @@ class Settings(Group):
         default=3,
         description="A record on which the worker's process has died so many times becomes a dead letter.",
     )
+    tracing: Tracing = Field(default=Tracing(), description="Spans by OpenTelemetry.")
     log: Log = Field(default=Log(), description="What is logged, and how.")
 
     @model_validator(mode="wrap")

@@ -172,6 +172,16 @@ class Restart(Group):
     max_s: Seconds = Field(default=30, description="Longest wait before a restart, in seconds.")
 
 
+class Tracing(Group):
+    """Spans by OpenTelemetry."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Make a span for each batch, and for each answer whose caller traces; needs `pelton[otel]`. Where "
+        "they go and which are sampled is told by the OTEL_* variables.",
+    )
+
+
 class Log(Group):
     """What is logged, and how."""
 

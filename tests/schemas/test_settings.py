@@ -59,6 +59,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "drain_s": 25,
         "poison_starts": 3,
         "restart": {"first_s": 1, "max_s": 30},
+        "tracing": {"enabled": False},
         "log": {"level": "info", "format": "auto"},
     }
 
