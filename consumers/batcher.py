@@ -17,7 +17,7 @@ class Batcher:
 
     A batch is formed only when `take` is called, and that is when the device is free: closing on time while the device
     is busy would make batches of one (see DESIGN.md, "Non-obvious"). The queue takes what one poll brought even if
-    that passes the bound; `filled` then tells whoever polls to stop asking for more. Safe from any thread.
+    that passes the bound; `room` and `filled` tell whoever polls how much to ask for. Safe from any thread.
     """
 
     def __init__(
@@ -124,6 +124,11 @@ class Batcher:
         """
         lacking = self.max_size - self.n_records
         return lacking if 0 < lacking < self.max_size and self._cost.limit is None else 1
+
+    @property
+    def room(self) -> int:
+        """How many records whoever polls may take at most: one at least, however full the queue is."""
+        return max(1, self._max_records - self.n_records)
 
     @property
     def filled(self) -> float:

@@ -47,7 +47,7 @@ class Intake:
             if self._batcher.wait_for_room(wait_s) and self._also_filled() >= 1:
                 time.sleep(min(wait_s, LOOK_AGAIN_S))
             return []
-        return self._source.poll(timeout_s, self._batcher.wanted)
+        return self._source.poll(timeout_s, self._batcher.wanted, self._batcher.room)
 
     def _decide(self) -> None:
         filled = max(self._batcher.filled, self._also_filled())

@@ -67,8 +67,8 @@ class Source:
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def poll(self, timeout_s: float, wanted: int = 1) -> list[Records]:
-        """Wait up to `timeout_s` for `wanted` records and return by partition what came, undecoded.
+    def poll(self, timeout_s: float, wanted: int = 1, most: int | None = None) -> list[Records]:
+        """Wait up to `timeout_s` for `wanted` records and return by partition what came, `most` at most, undecoded.
 
         Serves rebalances and the answers to commits on the way.
         """
@@ -78,7 +78,7 @@ class Source:
             self._look_up_positions()
         # What is there already may have come as early as the last poll ended, and has waited since.
         arrived_s = self._polled_s
-        messages = self._consumer.consume(self._max_records, 0)
+        messages = self._consumer.consume(min(self._max_records, most or self._max_records), 0)
         if not messages:
             messages = self._consumer.consume(wanted, timeout_s)
             arrived_s = time.monotonic()

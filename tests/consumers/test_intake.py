@@ -53,6 +53,17 @@ def test_records_flow_while_there_is_room(road: Road) -> None:
     assert road.intake.flow is Flow.FLOWING
 
 
+def test_no_more_is_polled_than_there_is_room_for(kafka: FakeKafka, member: MAKE, clock: Any) -> None:
+    """Else what one poll brings beyond the bound takes so long to score that partitions are paused for it."""
+    for n in range(100):
+        kafka.write("in", b"%d" % n)
+    road = Road(kafka, member, max_records=512)
+    assert road.turn() == list(range(10))
+    road.take()
+    assert road.turn() == list(range(10, 15))
+    assert (road.intake.flow, road.batcher.filled) == (Flow.FLOWING, 1.0)
+
+
 def test_a_poll_waits_for_all_that_the_batch_lacks(kafka: FakeKafka, member: MAKE, clock: Any) -> None:
     road = Road(kafka, member)
     kafka.write("in", b"0")
