@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from chart_check import links, pods, scaling, settings
-from chart_check.cases import Case, cases, lint, refusal, render
+from chart_check import links, observing, pods, scaling, settings
+from chart_check.cases import Case, Helm, cases, helm, kept_part
 from chart_check.kinds import against_definitions, against_kubernetes
 from chart_check.rendered import Rendered
 
-RULES = (*settings.RULES, *pods.RULES, *links.RULES, *scaling.RULES)
-# Nobody publishes these definitions as a package: only the rules of links.py look at them, and promtool at the alerts.
+RULES = (*settings.RULES, *pods.RULES, *links.RULES, *scaling.RULES, *observing.RULES)
+# Nobody publishes these definitions as a package: only our rules look at them, and promtool at the alerts.
 UNPUBLISHED: dict[str, Any] = {"PodMonitor": None, "PrometheusRule": None}
 
 REFUSED = (
@@ -44,19 +44,26 @@ def problems(chart: Rendered) -> Iterator[str]:
         yield from (f"{rule.__name__}: {each}" for each in rule(chart))
 
 
-def check(helm: str, case: Case, custom: dict[str, Any], *, write: bool) -> Iterator[str]:
+def check(helm: Helm, case: Case, custom: dict[str, Any], *, write: bool) -> Iterator[str]:
     """Yield what is wrong with one case."""
-    lint(helm, case)
+    helm.lint(case)
     for version in case.versions:
-        text = render(helm, case, version)
+        text = helm.render(case, version)
         chart = Rendered(text)
         yield from problems(chart)
         yield from against_kubernetes(chart, version, custom)
         yield from against_definitions(chart, custom)
     if write:
-        case.kept.write_text(text)
-    elif not case.kept.is_file() or case.kept.read_text() != text:
-        yield f"{case.kept}: is not what the chart makes now; run deploy/check.sh --write"
+        case.kept.write_text(kept_part(text))
+    elif not case.kept.is_file() or case.kept.read_text() != kept_part(text):
+        yield f"{case.kept}: is not what the chart makes now; run deploy/chart.sh --write"
+
+
+def refused(helm: Helm) -> Iterator[str]:
+    """Yield each contradiction that the chart takes, or refuses for another reason."""
+    for words, case, values in REFUSED:
+        if words not in helm.refusal(Case(case), *values.split(";")):
+            yield f"{case} with {values}: is not refused by {words}"
 
 
 def main() -> int:
@@ -67,10 +74,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     custom = {"ScaledObject": yaml.safe_load(given.scaled_object.read_text()), **UNPUBLISHED}
-    found = [f"{case.name}: {each}" for case in cases() for each in check(given.helm, case, custom, write=given.write)]
-    for words, case, values in REFUSED:
-        if words not in refusal(given.helm, Case(case), *values.split(";")):
-            found.append(f"{case} with {values}: is not refused by {words}")
+    with helm(given.helm) as chart:
+        found = [f"{case.name}: {each}" for case in cases() for each in check(chart, case, custom, write=given.write)]
+        found += refused(chart)
     sys.stdout.writelines(f"{each}\n" for each in dict.fromkeys(found))
     if not found:
         sys.stdout.write(f"{len(cases())} renders keep {len(RULES)} rules; {len(REFUSED)} contradictions are refused\n")
