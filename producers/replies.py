@@ -1,9 +1,9 @@
 """Answers out: through a producer of their own, which is no part of any transaction."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -14,33 +14,25 @@ from pelton.deadline import Deadline
 from pelton.errors import TopicMissing
 from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure
 from pelton.producers.channel import Channel, Manner
+from pelton.producers.envelope import Envelope, Sent
 from pelton.producers.reply_topics import ReplyTopics
 from pelton.producers.tries import Tries
 from pelton.producers.under_way import UnderWay
 from pelton.schemas.codes import Code
-from pelton.schemas.headers import CORRELATION_ID, TRACEPARENT, TRACESTATE
 from pelton.schemas.reply import encode_error
 from pelton.schemas.request import RequestHead
 
 log = structlog.get_logger(__name__)
 
 SLICE_S = 0.05
-QUEUE_FULL = KafkaError(KafkaError._QUEUE_FULL)  # noqa: SLF001 - librdkafka's own codes begin so
-
-
-class Sent(StrEnum):
-    """What became of an answer."""
-
-    DELIVERED = "delivered"
-    NO_TOPIC = "no_topic"
-    """The reply topic, or the partition asked for, does not exist."""
-    FORBIDDEN = "forbidden"
-    """No pattern of the allow-list matches the reply topic."""
-    FAILED = "failed"
+# librdkafka's own codes begin with an underscore.
+QUEUE_FULL = KafkaError(KafkaError._QUEUE_FULL)  # noqa: SLF001
+GIVEN_UP = frozenset({KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001
+"""What a producer says of messages that it held when it failed for good."""
+TOO_LARGE = "the answer is too large for its topic"
 
 
 Done = Callable[[Sent], None]
-Report = Callable[[KafkaError | None, Any], None]
 
 
 class Replies:
@@ -64,6 +56,7 @@ class Replies:
         self._open = partial(Channel, config, make_producer=make_producer, on_error=self._on_error)
         self._channels = {Manner.EACH: self._open(manner=Manner.EACH)}
         self._under_way = UnderWay()
+        self._given_up: deque[Envelope] = deque()
 
     def send(self, head: RequestHead, value: bytes, trace_id: str, done: Done) -> None:
         """Send an answer to where its caller reads; `done` hears, from any thread, what became of it."""
@@ -73,7 +66,7 @@ class Replies:
             done(Sent.FORBIDDEN)
             return
         self._under_way.begin()
-        self.topics.when_known(topic, partial(self._produce, head, value, trace_id, done))
+        self.topics.when_known(topic, partial(self._produce, Envelope(head, value, trace_id, done)))
 
     def serve(self, timeout_s: float = 0) -> None:
         """Serve delivery reports."""
@@ -84,6 +77,7 @@ class Replies:
                 self._on_error(error.args[0])
         if self._lost:
             self._renew()
+        self._send_again()
 
     def flush(self, deadline: Deadline) -> bool:
         """Wait until every answer is delivered or given up; return whether it was in time."""
@@ -115,7 +109,7 @@ class Replies:
             self._channels[Manner.EACH].reach(self._landmarks, timeout_s)
 
     def _renew(self) -> None:
-        """Replace the producers after one has failed for good; what they held is reported as failed."""
+        """Replace the producers after one has failed for good; what they held is sent again, once."""
         if self._renewing.acquire(blocking=False):
             try:
                 for manner, channel in tuple(self._channels.items()):
@@ -131,66 +125,64 @@ class Replies:
         self._errors.warn(error)
         self._lost = self._lost or error.fatal()
 
-    def _produce(self, head: RequestHead, value: bytes, trace_id: str, done: Done, n_partitions: int) -> None:
-        if (head.reply_partition or 0) >= n_partitions:
-            log.debug("reply_has_no_topic", topic=head.reply_topic, partition=head.reply_partition)
-            self._end(done, Sent.NO_TOPIC)
+    def _produce(self, answer: Envelope, n_partitions: int) -> None:
+        if (answer.head.reply_partition or 0) >= n_partitions:
+            log.debug("reply_has_no_topic", topic=answer.topic, partition=answer.head.reply_partition)
+            self._end(answer, Sent.NO_TOPIC)
             return
-        self._enqueue(Manner.EACH, head, value, partial(self._report, head, value, trace_id, done))
+        self._enqueue(answer)
 
-    def _enqueue(self, manner: Manner, head: RequestHead, value: bytes, report: Report) -> None:
-        headers: list[tuple[str, str | bytes | None]] = []
-        if head.correlation_id is not None:
-            headers.append((CORRELATION_ID, head.correlation_id))
-        if head.traceparent is not None:
-            headers.append((TRACEPARENT, head.traceparent))
-        if head.tracestate is not None:
-            headers.append((TRACESTATE, head.tracestate))
+    def _enqueue(self, answer: Envelope) -> None:
         if self._lost:
             self._renew()
-        where = {"partition": -1 if head.reply_partition is None else head.reply_partition, "headers": headers}
-        producer = self._channels[manner].producer
+        report = partial(self._report, answer)
+        producer = self._channels[answer.manner].producer
         try:
-            producer.produce(str(head.reply_topic), value, **where, on_delivery=report)  # type: ignore[arg-type]
+            producer.produce(answer.topic, answer.value, **answer.place(), on_delivery=report)
         except KafkaException as error:
             report(error.args[0], None)
         except BufferError:
             report(QUEUE_FULL, None)
 
-    def _report(
-        self, head: RequestHead, value: bytes, trace_id: str, done: Done, error: KafkaError | None, _message: Any
-    ) -> None:
-        if error is not None and error.code() in SIZE_FAULTS:
-            # A broker refuses all that came along with one too large: alone, each shows what it is.
-            if Manner.SINGLY not in self._channels:
-                self._channels[Manner.SINGLY] = self._open(manner=Manner.SINGLY)
-            self._enqueue(Manner.SINGLY, head, value, partial(self._report_alone, head, trace_id, done))
-        else:
-            self._last_report(head, done, error, None)
-
-    def _report_alone(
-        self, head: RequestHead, trace_id: str, done: Done, error: KafkaError | None, _message: Any
-    ) -> None:
-        if error is not None and error.code() in SIZE_FAULTS:
-            value = encode_error(Code.TOO_LARGE, "the answer is too large for its topic", trace_id)
-            self._enqueue(Manner.SINGLY, head, value, partial(self._last_report, head, done))
-        else:
-            self._last_report(head, done, error, None)
-
-    def _last_report(self, head: RequestHead, done: Done, error: KafkaError | None, _message: Any) -> None:
+    def _report(self, answer: Envelope, error: KafkaError | None, _message: Any) -> None:
         if error is None:
             self.tries.succeeded()
-            self._end(done, Sent.DELIVERED)
+            self._end(answer, Sent.DELIVERED)
+        elif self._closed:
             return
-        if self._closed:
-            return
+        elif error.code() in SIZE_FAULTS and not answer.replaced:
+            self._send_singly(answer)
+        elif error.code() in GIVEN_UP and not answer.again:
+            answer.again = True
+            self._given_up.append(answer)  # this may be its producer's last word: the next one is not there yet
+        else:
+            self._fail(answer, error)
+
+    def _send_singly(self, answer: Envelope) -> None:
+        """Send one refused for its size alone: a broker refuses all that came along with it, too.
+
+        What is refused alone is too large itself, and an answer that says so takes its place.
+        """
+        if answer.manner is Manner.SINGLY:
+            answer.value, answer.replaced = encode_error(Code.TOO_LARGE, TOO_LARGE, answer.trace_id), True
+        elif Manner.SINGLY not in self._channels:
+            self._channels[Manner.SINGLY] = self._open(manner=Manner.SINGLY)
+        answer.manner = Manner.SINGLY
+        self._enqueue(answer)
+
+    def _send_again(self) -> None:
+        while self._given_up:
+            with suppress(IndexError):  # another thread was quicker
+                self._enqueue(self._given_up.popleft())
+
+    def _fail(self, answer: Envelope, error: KafkaError) -> None:
         if isinstance(failure(error), TopicMissing):
-            self.topics.forget(str(head.reply_topic))
+            self.topics.forget(answer.topic)
         else:
             self.tries.failed(error.str())
-        self._errors.warn(error, head.reply_topic)
-        self._end(done, Sent.FAILED)
+        self._errors.warn(error, answer.topic)
+        self._end(answer, Sent.FAILED)
 
-    def _end(self, done: Done, sent: Sent) -> None:
+    def _end(self, answer: Envelope, sent: Sent) -> None:
         self._under_way.end(arrived=sent is Sent.DELIVERED)
-        done(sent)
+        answer.done(sent)

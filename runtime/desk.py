@@ -21,7 +21,8 @@ from pelton.consumers.source import Source
 from pelton.consumers.trials import Trials
 from pelton.metrics import Metrics
 from pelton.models.scorer import Scorer
-from pelton.producers.replies import Replies, Sent
+from pelton.producers.envelope import Sent
+from pelton.producers.replies import Replies
 from pelton.progress import Progress
 from pelton.reception import CANCELLED, EXPIRED, Fate, Reception
 from pelton.schemas.answer import answer_of

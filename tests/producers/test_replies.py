@@ -11,7 +11,8 @@ from confluent_kafka import KafkaError
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable
-from pelton.producers.replies import Replies, Sent
+from pelton.producers.envelope import Sent
+from pelton.producers.replies import Replies
 from pelton.producers.reply_topics import ReplyTopics
 from pelton.schemas.request import RequestHead
 from pelton.testing import FakeKafka
@@ -174,7 +175,7 @@ def test_a_topic_that_the_broker_no_longer_knows_is_looked_up_anew(office: Any) 
 
 
 @pytest.mark.parametrize("found_by", ["serve", "send", "flush"])
-def test_b08_a_producer_that_has_failed_for_good_is_replaced_and_what_it_held_is_told(
+def test_b08_a_producer_that_has_failed_for_good_is_replaced_and_what_it_held_goes_again(
     office: Any, found_by: str
 ) -> None:
     desk = office()
@@ -188,14 +189,28 @@ def test_b08_a_producer_that_has_failed_for_good_is_replaced_and_what_it_held_is
     elif found_by == "serve":
         desk.replies.serve()
     else:
-        desk.flush()
+        desk.replies.flush(Deadline.after(0.1))
     assert len(desk.kafka.producers) == (1 if found_by == "send" else 2)
     desk.kafka.reachable = True
     desk.send("next")
     desk.flush()
-    assert desk.ends == [("first", Sent.DELIVERED), ("held", Sent.FAILED), ("next", Sent.DELIVERED)]
-    assert desk.values == [b"first", b"next"]
+    assert sorted(desk.ends) == [(name, Sent.DELIVERED) for name in ("first", "held", "next")]
+    assert sorted(desk.values) == [b"first", b"held", b"next"]
     assert len(desk.kafka.producers) == 2
+
+
+def test_b08_an_answer_that_two_producers_have_failed_with_has_failed(office: Any) -> None:
+    desk = office()
+    desk.send("first")
+    desk.flush()
+    desk.kafka.reachable = False
+    desk.send("held")
+    for number in (0, 1):
+        assert desk.ends == [("first", Sent.DELIVERED)]
+        desk.kafka.producers[number].break_down(OUT_OF_ORDER)
+        desk.replies.serve()
+    assert desk.ends == [("first", Sent.DELIVERED), ("held", Sent.FAILED)]
+    assert desk.replies.tries.attempts == 1
 
 
 def test_a_full_queue_is_a_failed_answer_and_no_wait(office: Any) -> None:

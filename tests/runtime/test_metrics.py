@@ -13,7 +13,7 @@ from pelton.metric_labels import OPEN_LABELS
 from pelton.metrics import TABLE, Metric, Metrics, SupervisorMetrics
 from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
-from pelton.producers.replies import Sent
+from pelton.producers.envelope import Sent
 from pelton.schemas.codes import CODES, Code
 from pelton.states import LagState, WorkerState
 
