@@ -23,6 +23,8 @@ librdkafka_log.addHandler(logging.NullHandler())
 librdkafka_log.propagate = False
 
 SERVE_EVERY = 32
+LOOK_EVERY_S = 60.0
+ANSWER_S = 5.0
 
 _DEFAULTS: Mapping[str, Any] = {
     "linger.ms": 1,
@@ -66,6 +68,7 @@ class RequestSender:
         self._making_single = threading.Lock()
         self._until_served = SERVE_EVERY
         self.n_partitions: dict[str, int] = {}
+        self._look_at_s = clock() + LOOK_EVERY_S
 
     def reach(self, topics: list[str], deadline: Deadline) -> None:
         """Learn how many partitions each topic has; raises KafkaFailure unless the broker has them all."""
@@ -77,6 +80,12 @@ class RequestSender:
             if found.error is not None:
                 raise type(failure(found.error))(f"{topic}: {found.error.str()}")
             self.n_partitions[topic] = len(found.partitions)
+
+    def look_again(self) -> None:
+        """Once a minute learn of partitions that were added to the request topic; nobody waits for the broker."""
+        if self._clock() >= self._look_at_s:
+            self._look_at_s = self._clock() + LOOK_EVERY_S
+            threading.Thread(target=self._look, name="pelton-partitions", daemon=True).start()
 
     def send(self, call: Call, partition: int) -> bool:
         """Send a call; tells whether there was room. Raises InvalidRequest for one too large, or KafkaFailure."""
@@ -120,6 +129,10 @@ class RequestSender:
                 self._producer.poll(0)
         except KafkaException as dead:
             self._on_broken(failure(dead))
+
+    def _look(self) -> None:
+        with suppress(KafkaFailure):  # the next look may find it
+            self.reach([self._topic], Deadline.after(ANSWER_S))
 
     def _send_by(self, producer: Producer, call: Call, partition: int, on_delivery: Any) -> bool:
         return self._produce(producer, call.key, call.value, call.headers, partition, on_delivery)

@@ -1,10 +1,11 @@
 """Read the scores in a sink topic, each once."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
@@ -16,6 +17,8 @@ from pelton.schemas.score import Score
 
 AT_ONCE = 1000
 WAIT_S = 0.1
+LOOK_EVERY_S = 30.0
+ANSWER_S = 2.0
 REMEMBERED = 1_000_000
 
 _DEFAULTS: Mapping[str, Any] = {"topic.metadata.propagation.max.ms": 5_000}
@@ -47,8 +50,8 @@ class ScoreReader:
     """Iterates over the scores of a sink topic: committed ones, and none twice.
 
     `kafka` is bootstrap addresses or librdkafka properties. Reading begins at the beginning and ends where the topic
-    ends now, or with `follow` never; with `start="end"` it is what comes from now on. Nothing is committed, no group is
-    joined, and partitions added later are not read.
+    ends now, or with `follow` never; with `start="end"` it is what comes from now on. Nothing is committed and no group
+    is joined. A reader that follows looks for added partitions every half minute, and reads them from their beginning.
 
     After a crash a worker may write scores again. `unique="key"` leaves out what has the key of an earlier score:
     right unless the sink is keyed by entity (`stream.key: input-key`); then `unique="source"` goes by the record that
@@ -81,6 +84,7 @@ class ScoreReader:
         self._failure: KafkaFailure | None = None
         with of_settings():
             self._consumer = make_consumer({**_DEFAULTS, **connection(kafka), **_PROMISED, "error_cb": self._judge})
+        self._n_partitions, self._look_due = 0, Deadline.after(LOOK_EVERY_S)
         try:
             self._left = self._assign(start, Deadline.after(timeout_s))
         except KafkaException as refused:
@@ -101,6 +105,8 @@ class ScoreReader:
             if self._failure is not None:
                 raise self._failure
             self._note_ends()
+            if self._follow and self._look_due.expired:
+                self._look_for_partitions()
 
     def close(self) -> None:
         """Close the connections."""
@@ -114,11 +120,9 @@ class ScoreReader:
 
     def _assign(self, start: str, deadline: Deadline) -> dict[int, int]:
         """Begin reading every partition; return where each ends that has something to read."""
-        found = self._consumer.list_topics(self._topic, timeout=max(0.1, deadline.remaining_s())).topics[self._topic]
-        if found.error is not None:
-            raise type(failure(found.error))(f"{self._topic}: {found.error.str()}")
+        self._n_partitions = self._count_partitions(max(0.1, deadline.remaining_s()))
         places, left = [], {}
-        for number in found.partitions:
+        for number in range(self._n_partitions):
             asked = TopicPartition(self._topic, number)
             ends = self._consumer.get_watermark_offsets(asked, timeout=max(0.1, deadline.remaining_s()))
             if ends is None:
@@ -129,6 +133,20 @@ class ScoreReader:
                 left[number] = high
         self._consumer.assign(places)
         return left
+
+    def _count_partitions(self, timeout_s: float) -> int:
+        found = self._consumer.list_topics(self._topic, timeout=timeout_s).topics[self._topic]
+        if found.error is not None:
+            raise type(failure(found.error))(f"{self._topic}: {found.error.str()}")
+        return len(found.partitions)
+
+    def _look_for_partitions(self) -> None:
+        """Read what was added since the last look; a broker that does not answer is asked the next time."""
+        self._look_due = Deadline.after(LOOK_EVERY_S)
+        with suppress(KafkaException, KafkaFailure):
+            known, self._n_partitions = self._n_partitions, self._count_partitions(ANSWER_S)
+            added = range(known, self._n_partitions)
+            self._consumer.incremental_assign([TopicPartition(self._topic, n, OFFSET_BEGINNING) for n in added])
 
     def _judge(self, error: KafkaError) -> None:
         """Note what ends the reading; called with most errors by the client itself, while it is asked for records."""

@@ -149,6 +149,8 @@ class Switchboard:
                 self._refusal = failed
             self._book.fail_all(failed)
         self._sender.serve()
+        if self.options.hedge:
+            self._sender.look_again()
         self._follow_up.see_to_due()
         self._book.hand_over()
 

@@ -117,6 +117,21 @@ def test_what_comes_later_is_followed_from_the_end(brokers: str, topic_factory: 
         assert sorted(next(scores).score.event_id for _ in range(2)) == ["e-4", "e-5"]
 
 
+def test_partitions_that_are_added_are_read_by_whoever_follows(
+    brokers: str, topic_factory: TopicFactory, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pelton.producers.score_reader.LOOK_EVERY_S", 0.2)
+    topic = topic_factory(1)
+    with ScoreReader(brokers, topic, start="end") as reader:
+        outside.add_partitions(topic, 3)
+        producer = Producer({"bootstrap.servers": brokers, "log_level": 0})
+        for number in (1, 2):
+            producer.produce(topic, score(number), b"e-%d" % number, partition=number)
+        assert producer.flush(20) == 0
+        scores = iter(reader)
+        assert {next(scores).partition for _ in range(2)} == {1, 2}
+
+
 def test_a_topic_that_is_deleted_ends_whoever_follows_it(
     brokers: str, topic_factory: TopicFactory, outside: Outside
 ) -> None:

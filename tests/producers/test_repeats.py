@@ -2,6 +2,7 @@
 
 import pytest
 
+from pelton.deadline import Deadline
 from pelton.errors import CallExpired, Overloaded, SettingsError
 from pelton.producers.latencies import Latencies
 from pelton.producers.retry_budget import RetryBudget
@@ -173,6 +174,16 @@ def test_hedges_come_out_of_the_same_budget() -> None:
     caller.pass_time(0.3)
     assert caller.board.counts().hedged == 10
     assert sum(len(caller.requests(call)) for call in calls) == 25
+
+
+def test_partitions_that_are_added_are_asked_too_within_a_minute() -> None:
+    caller = Caller(requests=2, hedge=True)
+    caller.kafka.topics["requests"].extend([[], []])
+    assert {caller.call().partition for _ in range(8)} == {0, 1}
+    caller.pass_time(61.0, step_s=1.0)
+    deadline = Deadline.after(20)
+    while {caller.call().partition for _ in range(8)} != {0, 1, 2, 3}:
+        assert not deadline.expired
 
 
 def test_one_partition_leaves_nowhere_to_hedge_to() -> None:

@@ -60,3 +60,20 @@ def test_the_start_says_what_is_missing(kafka: FakeKafka) -> None:
     with pytest.raises(BrokerUnavailable):
         read(kafka)
     assert [consumer.closed for consumer in kafka.consumers] == [True, True]
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(
+    kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_reader, "LOOK_EVERY_S", 0.0)
+    write(kafka, 1)
+    reader = read(kafka, start="end")
+    kafka.topics["scores"].append([])
+    write(kafka, 2, partition=2)
+    scores = iter(reader)
+    assert next(scores).score.event_id == "e-2"
+    kafka.reachable = False  # what cannot be asked for now is asked for later
+    kafka.topics["scores"].append([])
+    write(kafka, 3, partition=3)
+    kafka.consumers[0]._at(3, lambda: setattr(kafka, "reachable", True))
+    assert next(scores).score.event_id == "e-3"
