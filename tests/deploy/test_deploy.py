@@ -59,6 +59,11 @@ def test_b40_nothing_starts_before_what_it_needs() -> None:
     assert services["scorer"]["depends_on"]["topics"] == {"condition": "service_completed_successfully"}
 
 
+def test_b52_dead_letters_have_a_topic_of_their_own(settings: Settings) -> None:
+    assert topics()[settings.stream.dead_letter] >= 1
+    assert settings.stream.dead_letter not in (*settings.stream.topics, settings.stream.sink)
+
+
 def test_every_scorer_has_partitions_to_read(settings: Settings) -> None:
     partitions = sum(topics()[topic] for topic in settings.stream.topics)
     assert partitions >= COMPOSE["services"]["scorer"]["deploy"]["replicas"]
