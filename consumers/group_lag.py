@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
+from pelton.admin_calls import AdminCalls
 from pelton.consumers.assignment import Partition
 from pelton.consumers.lag import age_s, offsets_of
 from pelton.consumers.lookout import READING, Ahead, Lookout
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure, of_settings
+
+LOOK_S = 10.0
 
 _silent = logging.getLogger("pelton.group_lag.librdkafka")
 _silent.addHandler(logging.NullHandler())
@@ -56,23 +58,27 @@ class GroupLag:
     def __init__(self, properties: Mapping[str, Any], group: str, *, reset: str = "earliest") -> None:
         self._group, self._reset = group, reset
         own = {"group.id": f"pelton-lag-{uuid.uuid4().hex[:8]}", "logger": _silent}
+        self._calls = AdminCalls(properties, LOOK_S)
+        self._admin = self._calls.client
         with of_settings():
-            self._admin = AdminClient(dict(properties), logger=_silent)
             self._reader = Consumer({**properties, **READING, **own})
         self._lookout = Lookout(self._reader)
 
-    def look(self, timeout_s: float = 10.0) -> list[PartitionLag]:
+    def look(self, timeout_s: float = LOOK_S) -> list[PartitionLag]:
         """Return all partitions that the group has committed in or that its members hold, sorted.
 
         A partition without a commit is behind from where `reset` lets the group begin. Raises KafkaFailure when the
         broker refuses or does not answer in time.
         """
         deadline = Deadline.after(timeout_s)
+        self._calls.begin(timeout_s)
         try:
             committed, members = self._committed(deadline), self._members(deadline)
             wanted = sorted({*committed, *members})
             if not wanted:
-                raise KafkaFailure(f"group {self._group}: nothing is committed, and nobody holds a partition")
+                raise KafkaFailure(
+                    f"group {self._group}: nothing is committed, and nobody holds a partition, in any topic we may see"
+                )
             ends = offsets_of(self._admin, wanted, "latest", deadline)
             starts = offsets_of(self._admin, wanted, "earliest", deadline)
             begins = starts if self._reset == "earliest" else ends
@@ -102,18 +108,16 @@ class GroupLag:
     def _committed(self, deadline: Deadline) -> dict[Partition, int]:
         request = [ConsumerGroupTopicPartitions(self._group)]
         futures = self._admin.list_consumer_group_offsets(request, request_timeout=_left_s(deadline))
-        found = futures[self._group].result(_left_s(deadline)).topic_partitions or []
+        found = self._calls.result(futures[self._group], of=f"group {self._group}").topic_partitions or []
         _check(found)
         return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def _members(self, deadline: Deadline) -> dict[Partition, str]:
         futures = self._admin.describe_consumer_groups([self._group], request_timeout=_left_s(deadline))
-        try:
-            described = futures[self._group].result(_left_s(deadline))
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return {}
-            raise
+        unknown = (KafkaError.GROUP_ID_NOT_FOUND,)
+        described = self._calls.result(futures[self._group], unless=unknown, of=f"group {self._group}")
+        if described is None:
+            return {}
         return {
             (at.topic, at.partition): member.client_id
             for member in described.members

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pelton.deadline import Deadline
-from pelton.kafka_errors import failure
+from pelton.kafka_errors import Complaints, failure
 
 OnError = Callable[[KafkaError], None]
 
@@ -49,6 +49,7 @@ class Channel:
         on_error: OnError,
     ) -> None:
         self._config, self._make_producer, self._on_error = config, make_producer, on_error
+        self._complaints = Complaints()
         self.producer: Producer
         self.manner = manner
         self._generation = 0
@@ -66,7 +67,7 @@ class Channel:
             try:
                 error = self.producer.list_topics(topic, timeout=deadline.remaining_s()).topics[topic].error
             except KafkaException as refusal:
-                raise failure(refusal) from refusal
+                raise self._complaints.explain(failure(refusal)) from refusal
             if error is not None:
                 raise type(failure(error))(f"{topic}: {error.str()}")
 
@@ -86,6 +87,7 @@ class Channel:
 
         def on_error(error: KafkaError) -> None:
             if generation == self._generation:
+                self._complaints.note(error)
                 self._on_error(error)
 
         self.manner = manner

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, ClientClosed
-from pelton.kafka_errors import ErrorLog, of_settings
+from pelton.errors import BrokerUnavailable, ClientClosed, KafkaFailure
+from pelton.kafka_errors import Complaints, ErrorLog, of_settings
 from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.call_options import connection
 from pelton.producers.forks import own_process_only
@@ -59,11 +59,12 @@ class EventProducer:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self._topic, self._id_field, self._key_field, self._delivery_s = topic, id_field, key_field, delivery_s
+        self._errors, self._complaints = ErrorLog("event producer"), Complaints()
         promised = {
             "enable.idempotence": True,
             "acks": "all",
             "message.timeout.ms": int(delivery_s * 1000),
-            "error_cb": ErrorLog("event producer").warn,
+            "error_cb": self._note,
             "logger": librdkafka_log,
         }
         with of_settings():
@@ -94,7 +95,7 @@ class EventProducer:
             told.append((IDEMPOTENCY_KEY, known.encode()))
         place = as_bytes(key) or as_bytes(_text(fields, self._key_field)) or as_bytes(known)
         future: Future[Delivered] = Future()
-        self._produce(value, place, told, partial(_report, future, len(value)))
+        self._produce(value, place, told, partial(self._report, future, len(value)))
         return future
 
     def send_many(self, events: Iterable[Any]) -> list[Delivered]:
@@ -135,19 +136,23 @@ class EventProducer:
             except KafkaException as refused:
                 raise refusal_of(refused.args[0], len(value)) from refused
 
+    def _note(self, error: KafkaError) -> None:
+        self._errors.warn(error)
+        self._complaints.note(error)
+
+    def _report(self, future: Future[Delivered], n_bytes: int, error: KafkaError | None, message: Message) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        if error is not None:
+            refused = refusal_of(error, n_bytes)
+            future.set_exception(self._complaints.explain(refused) if isinstance(refused, KafkaFailure) else refused)
+        else:
+            future.set_result(Delivered(message.topic() or "", message.partition() or 0, message.offset() or 0))
+
     def _serve(self) -> None:
         while self._refusal is None:
             with suppress(KafkaException):  # a dead producer says so once here, and to each event's future
                 self._producer.poll(SERVE_S)
-
-
-def _report(future: Future[Delivered], n_bytes: int, error: KafkaError | None, message: Message) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        future.set_exception(refusal_of(error, n_bytes))
-    else:
-        future.set_result(Delivered(message.topic() or "", message.partition() or 0, message.offset() or 0))
 
 
 def _text(fields: Mapping[str, Any], name: str | None) -> str | None:

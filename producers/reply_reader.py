@@ -97,6 +97,8 @@ class ReplyReader:
         self._consumer.close()
 
     def _judge(self, error: KafkaError) -> None:
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # the group is a name only
         ours: KafkaFailure = failure(error)
         self.dead = self.dead or error.fatal() or error.code() == FATAL
         if self.dead or isinstance(ours, (TopicMissing, AccessDenied)):

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, InvalidRequest, KafkaFailure, PeltonError
-from pelton.kafka_errors import SIZE_FAULTS, ErrorLog, failure, of_settings
+from pelton.kafka_errors import SIZE_FAULTS, Complaints, ErrorLog, failure, of_settings
 from pelton.producers.pending_calls import Call
 from pelton.schemas.codes import Code
 from pelton.schemas.headers import CANCEL
@@ -58,6 +58,7 @@ class RequestSender:
     ) -> None:
         self._topic, self._on_failed, self._on_broken, self._clock = topic, on_failed, on_broken, clock
         self._errors = ErrorLog("caller's producer")
+        self._complaints = Complaints()
         self._last_error: KafkaError | None = None
         self._last_error_s = 0.0
         self._config = {**_DEFAULTS, **properties, **_PROMISED, "error_cb": self._note}
@@ -73,10 +74,8 @@ class RequestSender:
     def reach(self, topics: list[str], deadline: Deadline) -> None:
         """Learn how many partitions each topic has; raises KafkaFailure unless the broker has them all."""
         for topic in topics:
-            try:
-                found = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s())).topics[topic]
-            except KafkaException as refused:
-                raise failure(refused) from refused
+            ask = partial(self._producer.list_topics, topic)
+            found = self._complaints.ask(lambda left_s: ask(timeout=left_s), self.serve, deadline).topics[topic]  # noqa: B023
             if found.error is not None:
                 raise type(failure(found.error))(f"{topic}: {found.error.str()}")
             self.n_partitions[topic] = len(found.partitions)
@@ -172,6 +171,7 @@ class RequestSender:
     def _note(self, error: KafkaError) -> None:
         self._last_error, self._last_error_s = error, self._clock()
         self._errors.warn(error)
+        self._complaints.note(error)
         if error.fatal():
             self._on_broken(failure(error))
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, TopicMissing
-from pelton.kafka_errors import ErrorLog, failure, of_settings
+from pelton.kafka_errors import Complaints, ErrorLog, failure, of_settings
 from pelton.producers.call_options import connection
 from pelton.producers.request_sender import librdkafka_log
 from pelton.schemas.score import Score
@@ -82,6 +82,7 @@ class ScoreReader:
         self.unreadable = 0
         """Records that hold no score."""
         self._failure: KafkaFailure | None = None
+        self._complaints = Complaints()
         with of_settings():
             self._consumer = make_consumer({**_DEFAULTS, **connection(kafka), **_PROMISED, "error_cb": self._judge})
         self._n_partitions, self._look_due = 0, Deadline.after(LOOK_EVERY_S)
@@ -120,7 +121,8 @@ class ScoreReader:
 
     def _assign(self, start: str, deadline: Deadline) -> dict[int, int]:
         """Begin reading every partition; return where each ends that has something to read."""
-        self._n_partitions = self._count_partitions(max(0.1, deadline.remaining_s()))
+        ask = self._complaints.ask
+        self._n_partitions = ask(self._count_partitions, lambda: self._consumer.consume(1, 0), deadline)
         places, left = [], {}
         for number in range(self._n_partitions):
             asked = TopicPartition(self._topic, number)
@@ -151,6 +153,9 @@ class ScoreReader:
     def _judge(self, error: KafkaError) -> None:
         """Note what ends the reading; called with most errors by the client itself, while it is asked for records."""
         ours = failure(error)
+        self._complaints.note(error)
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # the group is a name only
         if error.fatal() or isinstance(ours, (TopicMissing, AccessDenied)):
             self._failure = ours
         else:

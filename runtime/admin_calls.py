@@ -25,15 +25,20 @@ class AdminCalls:
 
     def __init__(self, kafka: str | Mapping[str, Any], timeout_s: float) -> None:
         properties: dict[str, Any] = {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka)
-        self._brokers, self._timeout_s = properties.get("bootstrap.servers", ""), timeout_s
-        self.deadline = Deadline.after(timeout_s + 1.0)
+        self._brokers = properties.get("bootstrap.servers", "")
+        self.begin(timeout_s)
         self._seen: dict[type[KafkaFailure], KafkaFailure] = {}
         with of_settings():
             self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
 
+    def begin(self, timeout_s: float) -> None:
+        """Give all calls from now on so much time together."""
+        self._timeout_s, self.deadline = timeout_s, Deadline.after(timeout_s + 1.0)
+
     def left_s(self) -> float:
         """Return the seconds that are left, for the client's own time limit."""
-        return max(0.1, self.deadline.remaining_s() - 1.0)
+        left_s: float = max(0.1, self.deadline.remaining_s() - 1.0)
+        return left_s
 
     def result(self, future: "Future[Any]", unless: Collection[int] = (), of: str = "") -> Any:
         """Wait for `future`; return None where the answer is one of the error codes `unless`.
@@ -49,16 +54,19 @@ class AdminCalls:
         except KafkaException as error:
             if error.args[0].code() in unless:
                 return None
-            raise self._explained(failure(error), of) from error
+            ours = failure(error)
+            if error.args[0].code() > 0:  # an answer of the broker
+                raise type(ours)(f"{of}: {ours}" if of else str(ours)) from error
+            raise self._unheard(ours) from error
         except TimeoutError as error:
-            raise self._explained(BrokerUnavailable("no answer"), of) from error
+            raise self._unheard(BrokerUnavailable("no answer")) from error
 
     def _note(self, error: KafkaError) -> None:
         ours = failure(error)
         self._seen.setdefault(type(ours), ours)
 
-    def _explained(self, ours: KafkaFailure, of: str) -> KafkaFailure:
-        if isinstance(ours, BrokerUnavailable):
-            cause = self._seen.get(BrokerUnavailable, ours)
-            return BrokerUnavailable(f"no broker answered at {self._brokers} within {self._timeout_s:g} s: {cause}")
-        return type(ours)(f"{of}: {ours}") if of else ours
+    def _unheard(self, ours: KafkaFailure) -> KafkaFailure:
+        if not isinstance(ours, BrokerUnavailable):
+            return ours
+        cause = self._seen.get(BrokerUnavailable, ours)
+        return BrokerUnavailable(f"no broker answered at {self._brokers} within {self._timeout_s:g} s: {cause}")

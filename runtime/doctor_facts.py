@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
 
-from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable
-from pelton.kafka_errors import failure, of_settings
+from pelton.admin_calls import AdminCalls
 from pelton.schemas.settings import Settings
 from pelton.settings_roles import groups_of, inputs_of, roles_of
 
@@ -52,10 +50,9 @@ def gather(settings: Settings, timeout_s: float = 8.0) -> ClusterFacts:
 
 class _Inquiry:
     def __init__(self, settings: Settings, timeout_s: float) -> None:
-        self._settings, self._deadline = settings, Deadline.after(timeout_s)
+        self._settings, self._calls = settings, AdminCalls(settings.kafka, timeout_s)
         self._properties: dict[str, Any] = {**settings.kafka, "logger": _silent}
-        with of_settings():
-            self._admin = AdminClient(self._properties)
+        self._admin = self._calls.client
         self._inputs = inputs_of(settings)
 
     def facts(self) -> ClusterFacts:
@@ -117,18 +114,10 @@ class _Inquiry:
 
     def _answer(self, future: "Future[Any]", unless: frozenset[int] = frozenset()) -> Any:
         """Wait for an answer; return None where it is one of the error codes in `unless`."""
-        try:
-            return future.result(self._left_s())
-        except KafkaException as error:
-            if error.args[0].code() in unless:
-                return None
-            raise failure(error) from error
-        except TimeoutError:
-            brokers = self._settings.kafka.get("bootstrap.servers", "")
-            raise BrokerUnavailable(f"no broker answered at {brokers}") from None
+        return self._calls.result(future, unless)
 
     def _left_s(self) -> float:
-        return max(0.01, self._deadline.remaining_s())
+        return self._calls.left_s()
 
 
 _UNSEEN = frozenset(

@@ -1,7 +1,8 @@
 """The one edge at which librdkafka's errors become ours."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException
@@ -19,7 +20,9 @@ from pelton.errors import (
 
 log = structlog.get_logger(__name__)
 
-AGAIN_S = 10.0
+T = TypeVar("T")
+
+AGAIN_S, ASK_S = 10.0, 1.0
 
 _CLASSES: dict[type[KafkaFailure], frozenset[int]] = {
     BrokerUnavailable: frozenset(
@@ -137,6 +140,39 @@ def fenced_by_commit(error: KafkaError) -> bool:
     """
     text = KafkaError(KafkaError.FENCED_INSTANCE_ID).str()
     return error.code() == FATAL and text in error.str() and "OffsetCommit" in error.str()
+
+
+class Complaints:
+    """What a client complained of, kept to tell why it got no answer: that it was not let in, if that is why."""
+
+    def __init__(self) -> None:
+        self._denied: KafkaFailure | None = None
+
+    def note(self, error: KafkaError) -> None:
+        """Take an error from the client's callback."""
+        if isinstance(ours := failure(error), AccessDenied):
+            self._denied = ours
+
+    def explain(self, ours: KafkaFailure) -> KafkaFailure:
+        """Return, once, the refusal that was noted, if `ours` only says that no broker answered; else `ours`."""
+        if self._denied is None or not isinstance(ours, BrokerUnavailable):
+            return ours
+        denied, self._denied = self._denied, None
+        return denied
+
+    def ask(self, call: Callable[[float], T], serve: Callable[[], object], deadline: Deadline) -> T:
+        """Return what `call` returns, made with a time limit of a second at most until it has an answer.
+
+        `serve` brings the errors in. Raises AccessDenied once the client is refused, else what the call ends with.
+        """
+        while True:
+            try:
+                return call(min(ASK_S, max(0.1, deadline.remaining_s())))
+            except KafkaException as error:
+                serve()
+                ours = self.explain(failure(error))
+                if deadline.expired or not isinstance(ours, BrokerUnavailable):
+                    raise ours from error
 
 
 class ErrorLog:

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("consumers", "models", "producers", "schemas")
 LEAVES = (
+    "admin_calls",
     "deadline",
     "errors",
     "kafka_errors",

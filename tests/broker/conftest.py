@@ -17,6 +17,7 @@ from .served import SERVE, Served
 
 if TYPE_CHECKING:
     from .guarded import Guarded
+    from .place import Place
 
 PACKAGES = Path(__file__).parent / "packages"
 FORMS = ("cooperative", "eager", "consumer")
@@ -24,7 +25,7 @@ Serve = Callable[..., Served]
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Guarded]":
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Guarded"]:
     """A broker that asks everybody who is there, and lets nobody do what no ACL allows."""
     from .guarded import Guarded
 
@@ -35,6 +36,21 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Guarded]":
         pytest.skip(f"no Kafka on this machine: {error}")
     yield broker
     broker.kafka.down()
+
+
+@pytest.fixture
+def place(guarded: "Guarded") -> "Place":
+    """Topics, groups and a user, who may do nothing yet, on the guarded broker."""
+    from .place import Place
+
+    return Place(guarded)
+
+
+@pytest.fixture
+def there(guarded: "Guarded") -> Iterator[Outside]:
+    """A plain client of the guarded broker, that may do anything."""
+    with Outside(guarded.bootstrap) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

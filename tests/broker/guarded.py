@@ -99,8 +99,9 @@ class Guarded:
 
     def allow(self, name: str, rights: Iterable[Right]) -> None:
         """Grant rights to a user."""
-        for future in self.admin.create_acls([_binding(name, *right) for right in rights]).values():
-            future.result(20)
+        if bindings := [_binding(name, *right) for right in rights]:
+            for future in self.admin.create_acls(bindings).values():
+                future.result(20)
 
     def forbid(self, name: str) -> None:
         """Take every right of a user back."""
@@ -154,7 +155,7 @@ def _ports(n: int) -> list[tuple[int, int]]:
 def _binding(user: str, operation: str, kind: str, name: str) -> AclBinding:
     prefixed = name.endswith("*") and name != "*"
     return AclBinding(
-        ResourceType[kind],
+        ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind],
         name.removesuffix("*") if prefixed else name,
         ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL,
         f"User:{user}",

@@ -1,80 +1,19 @@
 """The rights of docs/security.md are enough for a worker, none of them is too much, and one that lacks is named."""
 
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka.cimpl import NewTopic
 
 from pelton.errors import AccessDenied
 from pelton.rights import check_rights
 from pelton.schemas.settings import Settings
 
-from .conftest import settings_for
-from .guarded import Guarded
 from .outside import Outside, Record, event
+from .place import PARTITIONS, Place
 from .rights import documented
 from .served import Served, eventually
 
 EVENTS = 20
-PARTITIONS = 2
-
-
-class Place:
-    """Topics, groups and a user of their own on the guarded broker."""
-
-    def __init__(self, guarded: Guarded) -> None:
-        self.guarded, tail = guarded, uuid.uuid4().hex[:8]
-        self.user = f"worker-{tail}"
-        kinds = ("events", "scores", "dead", "questions", "answers")
-        self.topics = {kind: f"{kind}-{tail}" for kind in kinds}
-        self.group, self.asked = f"group-{tail}", f"asked-{tail}"
-        guarded.user(self.user)
-        made = guarded.admin.create_topics([NewTopic(name, PARTITIONS) for name in self.topics.values()])
-        for future in made.values():
-            future.result(20)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """What stands for the names in the table of rights."""
-        topics = self.topics
-        return {
-            "stream.topics": topics["events"],
-            "stream.group": self.group,
-            "stream.sink": topics["scores"],
-            "stream.dead_letter": topics["dead"],
-            "GROUP-REPLICA": f"{self.group}-one",
-            "requests.topics": topics["questions"],
-            "requests.group": self.asked,
-            "requests.reply_topics": topics["answers"],
-        }
-
-    def settings(self, kind: str = "scram", **changes: Any) -> dict[str, Any]:
-        """Return settings of a worker there."""
-        topics = self.topics
-        stream = {"topics": [topics["events"]], "group": self.group, "sink": topics["scores"]}
-        kafka = self.guarded.properties(self.user, kind) | changes.pop("kafka", {})
-        stream["dead_letter"] = topics["dead"]
-        return settings_for(self.guarded.bootstrap, "obedient", stream, kafka=kafka, replica="one", **changes)
-
-    @property
-    def requests(self) -> dict[str, Any]:
-        """The setting `requests`."""
-        topics = self.topics
-        return {"topics": [topics["questions"]], "group": self.asked, "reply_topics": [topics["answers"]]}
-
-
-@pytest.fixture
-def place(guarded: Guarded) -> Place:
-    return Place(guarded)
-
-
-@pytest.fixture
-def there(guarded: Guarded) -> Iterator[Outside]:
-    with Outside(guarded.bootstrap) as client:
-        yield client
 
 
 def reason(served: Served) -> str:

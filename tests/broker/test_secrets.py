@@ -1,10 +1,5 @@
 """No command and no process tells a secret: not in its output, its log, its arguments or its answers."""
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +7,11 @@ import psutil
 import pytest
 import yaml
 
+from .commanded import running
 from .served import PATIENCE_S, Served
 
 SENTINEL = "hunter2-must-not-show"
 NOBODY = "127.0.0.1:1"
-PELTON = [sys.executable, "-m", "pelton.cli"]
 COMMANDS = [
     ["lag", "some-group"],
     ["doctor", "--json"],
@@ -64,16 +59,16 @@ def test_a_secret_is_told_nowhere(
     (tmp_path / "events.jsonl").write_text("{}\n")
     config = tmp_path / "pelton.yaml"
     config.write_text(yaml.safe_dump(settings_with(kafka)))
-    with _running(COMMANDS, config) as ended, Served(settings_with(kafka), tmp_path) as served:
+    with running(COMMANDS, config) as ended, Served(settings_with(kafka), tmp_path) as served:
         served.eventually(lambda: served.port and served.worker()["reason"])
         told = [served.get(path)[1].decode() for path in ("/", "/status", "/metrics", "/health/ready")]
         told += [" ".join(process.cmdline()) for process in _family(served.process.pid)]
         served.process.terminate()
         assert served.process.wait(PATIENCE_S) == 0
         told.append(served.log_text())
-        for command, (code, output) in zip(COMMANDS, ended, strict=True):
-            assert code == 1, f"{command}: {output}"
-            told.append(output)
+        for each in ended:
+            assert each.code == 1, each
+            told.append(each.output)
     assert [text for text in told if SENTINEL in text] == []
 
 
@@ -83,25 +78,12 @@ def test_a_key_that_is_none_is_refused_by_every_command_and_not_told(tmp_path: P
     config = tmp_path / "pelton.yaml"
     config.write_text(yaml.safe_dump(settings_with(kafka)))
     commands = [*COMMANDS, ["serve"]]
-    with _running(commands, config) as ended:
-        for command, (code, output) in zip(commands, ended, strict=True):
-            assert code == 2, f"{command}: {output}"
-            assert "Traceback" not in output, f"{command}: {output}"
-            assert "kafka: " in output, f"{command}: {output}"
-            assert SENTINEL not in output
-
-
-@contextmanager
-def _running(commands: list[list[str]], config: Path) -> Iterator[Iterator[tuple[int, str]]]:
-    """Run commands side by side; gives exit code and output of each, in order, as they end."""
-
-    def run(command: list[str]) -> tuple[int, str]:
-        whole = [*PELTON, *command, "-c", str(config)]
-        done = subprocess.run(whole, check=False, capture_output=True, text=True, cwd=config.parent, timeout=50)
-        return done.returncode, done.stdout + done.stderr
-
-    with ThreadPoolExecutor(len(commands)) as pool:
-        yield pool.map(run, commands)
+    with running(commands, config) as ended:
+        for each in ended:
+            assert each.code == 2, each
+            assert "Traceback" not in each.output, each
+            assert "kafka: " in each.output, each
+            assert SENTINEL not in each.output
 
 
 def _family(pid: int) -> list[psutil.Process]:
