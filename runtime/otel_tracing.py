@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
 import msgspec
+import structlog
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags, TraceState
@@ -22,8 +23,11 @@ from pelton.schemas.request import RequestHead
 from pelton.schemas.trace_context import TraceContext, read_traceparent
 from pelton.tracing import Traces, Tracing
 
+log = structlog.get_logger(__name__)
+
 MOST_LINKS = 128
 """As many as the SDK keeps of a span, unless OTEL_SPAN_LINK_COUNT_LIMIT says less."""
+MOST_ID_BYTES = 64
 OUR_FAULT = 500
 """From this HTTP status on a code is the server's fault."""
 
@@ -84,6 +88,8 @@ class OtelTraces(Traces):
             span.set_attribute("error.type", code.value)
         span.end()
         made = span.get_span_context()
+        if not made.is_valid:  # of a provider that makes none
+            return call.head
         ours = TraceContext(made.trace_id, made.span_id, made.trace_flags)
         return msgspec.structs.replace(call.head, traceparent=ours.header())
 
@@ -100,8 +106,13 @@ class OtelTracing(Tracing):
 
     def close(self, timeout_s: float) -> None:
         """Let the spans that wait leave, for `timeout_s` seconds at most: a collector may be away for long."""
-        with suppress(TimeoutError):
-            call_within(timeout_s, self._provider.force_flush, int(timeout_s * 1000))
+        flush = getattr(self._provider, "force_flush", None)
+        if flush is None:
+            return  # of a provider that is not the SDK's
+        try:
+            call_within(timeout_s, flush, int(timeout_s * 1000))
+        except Exception as error:  # noqa: BLE001 - whatever an exporter raises, the worker's end is a good one
+            log.warning("spans_lost", reason=str(error) or type(error).__name__)
 
 
 def _links(batch: Batch) -> Iterator[Link]:
@@ -143,6 +154,6 @@ def _told(call: Call, code: Code | None) -> dict[str, Any]:
         "messaging.destination.name": topic,
         "messaging.destination.partition.id": str(partition),
         "messaging.kafka.offset": call.offset,
-        "messaging.message.conversation_id": (call.head.correlation_id or b"").hex(),
+        "messaging.message.conversation_id": (call.head.correlation_id or b"")[:MOST_ID_BYTES].hex(),
         **({"pelton.answer.remembered": True} if code is None else {"pelton.answer.code": code.value}),
     }

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, TopicCollection
 from pelton.admin_calls import AdminCalls
 from pelton.errors import AccessDenied, BrokerUnavailable
 from pelton.schemas.settings import Settings
+from pelton.settings_roles import READ, groups_of, roles_of
 
 _MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
 GROUP_ANSWER_S = 2.0
@@ -15,13 +16,8 @@ GROUP_ANSWER_S = 2.0
 
 def rights_needed(settings: Settings) -> tuple[dict[str, str], list[str]]:
     """Return the right that a worker needs to each topic that is named, and the groups that it has to READ."""
-    stream, requests = settings.stream, settings.requests
-    needed: dict[str, str] = {}
-    if stream is not None:
-        needed |= dict.fromkeys(stream.topics, "READ") | {stream.sink: "WRITE", stream.dead_letter: "WRITE"}
-    if requests is not None:
-        needed |= dict.fromkeys(requests.topics, "READ") | dict.fromkeys(requests.named_reply_topics, "WRITE")
-    return needed, [road.group for road in (stream, requests) if road is not None]
+    needed = {topic: "READ" if role in READ else "WRITE" for topic, role in roles_of(settings).items()}
+    return needed, list(groups_of(settings))
 
 
 def check_rights(settings: Settings, timeout_s: float) -> None:

@@ -1,7 +1,5 @@
 """Which topics and groups settings name, and in which setting each stands."""
 
-from collections.abc import Iterable
-
 from pelton.schemas.settings import Settings
 
 READ = ("stream.topics", "requests.topics")
@@ -28,9 +26,6 @@ def inputs_of(settings: Settings) -> dict[str, str]:
 
 def groups_of(settings: Settings) -> dict[str, str]:
     """Return the setting that each group stands in."""
-    named: Iterable[tuple[str, str]] = (
-        (given.group, role)
-        for role, given in (("stream.group", settings.stream), ("requests.group", settings.requests))
-        if given is not None
-    )
-    return dict(named)
+    stream, requests = settings.stream, settings.requests
+    groups = {stream.group: "stream.group"} if stream else {}
+    return groups | ({requests.group: "requests.group"} if requests else {})

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -148,3 +149,8 @@ def test_b10_a_collector_that_does_not_answer_is_not_waited_for(made: list[Any])
     assert not go_on.is_set()
     go_on.set()
     provider.shutdown()
+
+
+@pytest.mark.parametrize("provider", [trace.NoOpTracerProvider(), SimpleNamespace(force_flush=lambda _: 1 / 0)])
+def test_b10_what_a_provider_cannot_do_spoils_no_end(provider: Any) -> None:
+    OtelTracing(provider).close(20)

@@ -50,7 +50,7 @@ class Spans:
 def spans() -> Iterator[Spans]:
     made = Spans()
     yield made
-    made.provider.shutdown()
+    made.exporter.shutdown()
 
 
 @pytest.fixture(autouse=True)
@@ -238,6 +238,23 @@ def test_a_remembered_answer_goes_on_in_the_trace_of_the_repeat(desk: MAKE, span
     assert (one.parent.span_id, other.parent.span_id) == (1, 2)
     assert (first.split(b"-")[1], second.split(b"-")[1]) == (parent(1).split(b"-")[1], parent(2).split(b"-")[1])
     assert other.attributes["pelton.answer.remembered"] is True
+
+
+@pytest.mark.parametrize("state", [b"", b"\xff\x00", b"=", b"a=1,a=2,,b", b"x" * 100_000])
+def test_a_tracestate_that_is_none_costs_nobody_his_answer(desk: MAKE, spans: Spans, state: bytes) -> None:
+    found = desk()
+    ask(found, 1, "a", traceparent=parent(1), tracestate=state)
+    (headers,) = asked(found, spans, 1)
+    assert headers["traceparent"].startswith(parent(1)[:35])
+    assert headers["tracestate"] == state
+
+
+def test_a_provider_that_makes_no_spans_leaves_the_header_as_it_was(desk: MAKE, spans: Spans) -> None:
+    found = desk()
+    spans.provider = trace.NoOpTracerProvider()
+    ask(found, 1, "a", traceparent=parent(1))
+    (headers,) = asked(found, spans, 1)
+    assert headers["traceparent"] == parent(1)
 
 
 def test_without_tracing_the_header_comes_back_as_it_was(desk: MAKE) -> None:
