@@ -44,6 +44,7 @@ def main() -> int:
 class Worker:
     def __init__(self, reporter: Reporter, progress: Progress, stopping: threading.Event) -> None:
         self.reporter, self.progress, self.stopping = reporter, progress, stopping
+        self.gpu = ""
 
     def conduct(self, name: str, argument: str = "") -> int:
         code: int = getattr(self, name)(*filter(None, [argument]))
@@ -57,6 +58,11 @@ class Worker:
         self.reporter.state(WorkerState.DRAINING)
         self.reporter.state(WorkerState.STOPPED)
         return 0
+
+    def compute(self, gpu: str) -> int:
+        """Get ready on a GPU, and drain when told to."""
+        self.gpu = gpu
+        return self.serve()
 
     def refuse(self) -> int:
         self.reporter.state(WorkerState.STOPPED, "model: there is no package 'nowhere'")
@@ -102,7 +108,7 @@ class Worker:
         for state in (WorkerState.LOADING, WorkerState.WARMING, WorkerState.JOINING, WorkerState.READY):
             self.reporter.state(state)
         held = [PartitionStatus("flights", 0, position=10, committed=8, lag=2)]
-        status = StatusReport("flight-delay", "1@abc", "cpu", records=10, scored=7, partitions=held)
+        status = StatusReport("flight-delay", "1@abc", "cpu", gpu=self.gpu, records=10, scored=7, partitions=held)
         self.reporter.report_every(1.0, lambda: status, lambda: EXPOSITION)
 
 

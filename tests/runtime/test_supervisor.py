@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -127,6 +128,40 @@ async def test_a_worker_shows_up_and_its_series_vanish_with_it() -> None:
         assert (await client.health("live"))[0] == 200
         client.supervisor.stop()
         assert await task == 0, "a stop must not wait for the end of the back-off"
+
+
+async def test_the_gpu_of_a_worker_shows_by_its_uuid_and_its_series_vanish_with_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 6 of 8 bytes in use, a quarter of the time at work; another GPU is there as well.
+    memory = {"GPU-other": (1, 2), "GPU-aaaa-bbbb": (6, 8)}
+    nvml = SimpleNamespace(
+        NVMLError=LookupError,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByUUID=lambda uuid: memory[uuid],
+        nvmlDeviceGetMemoryInfo=lambda device: SimpleNamespace(used=device[0], total=device[1]),
+        nvmlDeviceGetUtilizationRates=lambda _: SimpleNamespace(gpu=25),
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    async with serving("compute=aaaa-bbbb", restart={"first_s": 60, "max_s": 60}) as (client, _):
+
+        async def lines() -> set[str]:
+            return {line for line in (await client.text("/metrics"))[1].splitlines() if line.startswith("pelton_gpu")}
+
+        async def shown() -> bool:
+            return len(await lines()) == 3
+
+        async def gone() -> bool:
+            return not await lines()
+
+        await until(shown)
+        assert await lines() == {
+            'pelton_gpu_memory_used_bytes{gpu="aaaa-bbbb",worker="0"} 6.0',
+            'pelton_gpu_memory_total_bytes{gpu="aaaa-bbbb",worker="0"} 8.0',
+            'pelton_gpu_busy_ratio{gpu="aaaa-bbbb",worker="0"} 0.25',
+        }
+        os.kill((await client.workers())[0]["pid"], signal.SIGKILL)
+        await until(gone)
 
 
 async def test_a_crash_loop_goes_on_and_is_told() -> None:
