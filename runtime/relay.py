@@ -1,5 +1,6 @@
 """The threads of a worker: one for each road it walks, and the main one that stands in at the poll."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,13 +23,14 @@ class Relay:
 
     A walker polls and scores by turns: everything of a record stays in one core's cache, and nobody waits for the
     interpreter's lock. The main thread takes signals and stands in at the poll when a batch takes long, so that the
-    member stays in its group however slow the model is, and the next batch is decoded meanwhile.
+    member stays in its group however slow the model is, and the next batch is decoded meanwhile. A batch older than
+    `stall_s` is one that the model may never come back from.
     """
 
-    def __init__(self, *roads: Road, stream_share: float = 0.0) -> None:
+    def __init__(self, *roads: Road, stream_share: float = 0.0, stall_s: float = math.inf) -> None:
         queue = _queue({road.batcher.lane: road.batcher for road in roads}, stream_share)
         self._station = Station(queue, {road.batcher.lane: _scoring(road) for road in roads})
-        self._progress = roads[0].progress
+        self._progress, self._stall_s = roads[0].progress, stall_s
         self._walkers = [Walker(road, self._station, f"walker-{number}") for number, road in enumerate(roads)]
 
     def run(self, stopping: threading.Event) -> None:
@@ -61,7 +63,7 @@ class Relay:
         self._end()
         finishing = Deadline.after(FINISH_SHARE * deadline.remaining_s())
         finished = [walker for walker in self._walkers if walker.finish(finishing)]
-        left = [walker.leave(deadline) for walker in finished]
+        left = [walker.leave(deadline, blame=self._batch_age_s > self._stall_s) for walker in finished]
         return len(finished) == len(self._walkers) and all(left)
 
     @property
@@ -74,10 +76,14 @@ class Relay:
         self._station.close()
 
     def _stand_in_needed(self) -> bool:
+        age_s = self._batch_age_s
+        return self._failure is None and (age_s > SURPRISE_S or (age_s > 0 and self._station.slow.is_set()))
+
+    @property
+    def _batch_age_s(self) -> float:
+        """How long the batch now in the model has been there, 0 while there is none."""
         started_s = self._progress.batch_started_s
-        if not started_s or self._failure is not None:
-            return False
-        return self._station.slow.is_set() or time.monotonic() - started_s > SURPRISE_S
+        return time.monotonic() - started_s if started_s else 0.0
 
 
 def _scoring(road: Road) -> Callable[[Batch], None]:

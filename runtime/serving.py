@@ -90,7 +90,8 @@ class Serving:
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         for road in roads:
             road.source.join(Handover(road, watch.joined, watch.moving))
-        relay = Relay(*roads, stream_share=settings.requests.stream_share if settings.requests else 0.0)
+        share = settings.requests.stream_share if settings.requests else 0.0
+        relay = Relay(*roads, stream_share=share, stall_s=settings.health.stall_s)
         try:
             relay.run(stopping)
         except BaseException:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -57,9 +58,12 @@ class Walker:
         self._in_time = self.road.sink.flush(deadline) and not self._thread.is_alive()
         return True
 
-    def leave(self, deadline: Deadline) -> bool:
-        """After `finish`: commit and leave the group; return whether all was in time."""
-        left = _ends_within(deadline.remaining_s(), self._say_goodbye)
+    def leave(self, deadline: Deadline, *, blame: bool) -> bool:
+        """After `finish`: commit and leave the group; return whether all was in time.
+
+        With `blame` the marks stay on what is still in the model: it may be what the model never comes back from.
+        """
+        left = _ends_within(deadline.remaining_s(), partial(self._say_goodbye, blame=blame))
         return self._in_time and left
 
     def desert(self) -> None:
@@ -92,11 +96,11 @@ class Walker:
         self.road.sink.close()
         self.road.source.leave()
 
-    def _say_goodbye(self) -> None:
+    def _say_goodbye(self, *, blame: bool) -> None:
         road = self.road
         try:
             road.settle()
-            if not self._thread.is_alive():
+            if not (blame and self._thread.is_alive()):
                 road.give_back()
             road.commit(wait=True)
         except KafkaFailure as error:

@@ -52,6 +52,7 @@ class Hold:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._file = folder / f"hold-{uuid.uuid4().hex[:8]}"
+        self._reached = self._file.with_name(f"{self._file.name}.reached")
         self._file.touch()
 
     @property
@@ -61,7 +62,11 @@ class Hold:
 
     def reached(self) -> bool:
         """Tell whether the model is held."""
-        return self._file.with_name(f"{self._file.name}.reached").exists()
+        return self._reached.exists()
+
+    def forget(self) -> None:
+        """Forget that the model was held, until it is again."""
+        self._reached.unlink()
 
     def release(self) -> None:
         """Let the model go on."""

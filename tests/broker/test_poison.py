@@ -91,6 +91,28 @@ def test_b03_b05_a_record_that_never_leaves_the_model_is_set_aside(serve: Serve,
     assert 2 <= deaths(served) <= 3
 
 
+@pytest.mark.chaos
+@pytest.mark.timeout(120, func_only=True)
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_b03_b10_a_batch_that_outlasts_its_workers_time_to_drain_is_not_taken_for_a_death(
+    serve: Serve, outside: Outside, hold: Hold, delivery: str
+) -> None:
+    """Told to end in its middle twice, each time by the book: the third one has nothing to suspect."""
+    served = serve(poison_starts=2, drain_s=3, kafka=SOON_MISSED, delivery=delivery)
+    (at,) = outside.send(served.source, Record(event(7, hold=hold.file)))
+    for _ in range(2):
+        served.eventually(hold.reached)
+        hold.forget()
+        assert served.stop() == 0
+        served = serve(settings=served.settings)
+    served.eventually(hold.reached)
+    hold.release()
+    served.eventually(lambda: outside.finished(served.group, served.source))
+    assert set(outside.scores(served.sink)[at]) == {14.0}
+    assert outside.letters(served.dead_letter) == []
+    assert served.log("partitions_suspect") == []
+
+
 def test_b03_the_count_follows_the_partition_to_the_other_member(serve: Serve, outside: Outside) -> None:
     late = {"first_s": 4, "max_s": 4}  # the group has noticed by then, and the other member has the partition
     first = serve(partitions=PARTITIONS, sink_partitions=PARTITIONS, kafka=SOON_MISSED, restart=late, poison_starts=2)

@@ -63,7 +63,8 @@ class Drip(threading.Thread):
     def check(self, scores: Mapping[Position, list[Any]], *, once: bool) -> None:
         """Find a right score of each event, and no other one."""
         found = {at: given if once else sorted(set(given)) for at, given in scores.items()}
-        assert found == {at: [score] for at, score in self._expected.items()}
+        wanted = {at: [score] for at, score in self._expected.items()}
+        assert {at: (found.get(at), wanted.get(at)) for at in found | wanted if found.get(at) != wanted.get(at)} == {}
 
     def send(self, partition: int, **wishes: Any) -> list[Position]:
         """Send an event, and return a list that its position will be in."""

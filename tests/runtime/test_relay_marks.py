@@ -127,17 +127,22 @@ def test_a_drain_takes_back_the_mark_of_records_that_were_dropped(kafka, scorer,
     assert (kafka.committed("g", ("in", 0)).offset, note(kafka)) == (1, "")
 
 
-def test_b03_a_drain_that_cannot_wait_for_the_model_leaves_the_mark(kafka, scorer, relay):
-    """The record may be one that the model never comes back from; its worker is killed next."""
+@pytest.mark.parametrize(("stall_s", "left"), [(0.0, MARKED), (60.0, "")])
+def test_b03_a_drain_that_cannot_wait_for_the_model_leaves_the_mark_of_a_hang_and_of_no_long_batch(
+    kafka, scorer, relay, stall_s, left
+):
+    """The record may be one that the model never comes back from; a long batch is no reason to suspect it."""
+    relay._stall_s = stall_s
     stopping = threading.Event()
     in_model, go_on = threading.Event(), threading.Event()
     scorer.does = lambda _: [in_model.set(), go_on.wait(5)]
     running = threading.Thread(target=relay.run, args=(stopping,))
     running.start()
     assert in_model.wait(5)
+    assert note(kafka) == MARKED
     stopping.set()
     running.join(5)
     assert not relay.drain(Deadline.after(0.05))
-    left = note(kafka)
+    found = note(kafka)
     go_on.set()
-    assert left == MARKED
+    assert found == left
