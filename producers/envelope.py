@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
@@ -40,14 +39,14 @@ class Envelope(msgspec.Struct, eq=False):
         """Where it goes."""
         return str(self.head.reply_topic)
 
-    def place(self) -> dict[str, Any]:
-        """Return partition and headers as the producer takes them."""
-        head, headers = self.head, list[tuple[str, bytes]]()
-        for name, value in (
-            (CORRELATION_ID, head.correlation_id),
-            (TRACEPARENT, head.traceparent),
-            (TRACESTATE, head.tracestate),
-        ):
-            if value is not None:
-                headers.append((name, value))
-        return {"partition": -1 if head.reply_partition is None else head.reply_partition, "headers": headers}
+    def headers(self) -> list[tuple[str, str | bytes | None]]:
+        """Return what the caller tells it by."""
+        head = self.head
+        headers: list[tuple[str, str | bytes | None]] = []
+        if head.correlation_id is not None:
+            headers.append((CORRELATION_ID, head.correlation_id))
+        if head.traceparent is not None:
+            headers.append((TRACEPARENT, head.traceparent))
+        if head.tracestate is not None:
+            headers.append((TRACESTATE, head.tracestate))
+        return headers

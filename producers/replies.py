@@ -135,10 +135,16 @@ class Replies:
     def _enqueue(self, answer: Envelope) -> None:
         if self._lost:
             self._renew()
-        report = partial(self._report, answer)
+        head, report = answer.head, partial(self._report, answer)
         producer = self._channels[answer.manner].producer
         try:
-            producer.produce(answer.topic, answer.value, **answer.place(), on_delivery=report)
+            producer.produce(
+                str(head.reply_topic),
+                answer.value,
+                partition=-1 if head.reply_partition is None else head.reply_partition,
+                headers=answer.headers(),
+                on_delivery=report,
+            )
         except KafkaException as error:
             report(error.args[0], None)
         except BufferError:
