@@ -83,7 +83,9 @@ class Lookout:
         self, asked: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
     ) -> dict[Partition, _Seen]:
         found: dict[Partition, _Seen] = {}
-        self._consumer.assign([TopicPartition(*at, offset) for at, offset in asked.items()])
+        places = [TopicPartition(*at, offset) for at, offset in asked.items()]
+        self._consumer.assign(places)
+        self._consumer.resume(places)  # one that was paused the last time still is
         while len(found) < len(asked) and not deadline.expired:
             wait_s = min(POLL_S, deadline.remaining_s())
             for message in self._consumer.consume(len(asked) - len(found), wait_s):
