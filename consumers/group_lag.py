@@ -2,11 +2,18 @@
 
 import logging
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 
 from pelton.admin_calls import AdminCalls
 from pelton.consumers.assignment import Partition
@@ -55,8 +62,12 @@ class GroupLag:
     is zero. https://github.com/confluentinc/librdkafka/issues/2539 tells what else happens.
     """
 
-    def __init__(self, properties: Mapping[str, Any], group: str, *, reset: str = "earliest") -> None:
-        self._group, self._reset = group, reset
+    def __init__(
+        self, properties: Mapping[str, Any], group: str, *, reset: str = "earliest", topics: Sequence[str] = ()
+    ) -> None:
+        self._group, self._reset, self._topics = group, reset, topics
+        self.members = 0
+        """How many members the group had at the last look."""
         own = {"group.id": f"pelton-lag-{uuid.uuid4().hex[:8]}", "logger": _silent}
         self._calls = AdminCalls(properties, LOOK_S)
         self._admin = self._calls.client
@@ -65,7 +76,7 @@ class GroupLag:
         self._lookout = Lookout(self._reader)
 
     def look(self, timeout_s: float = LOOK_S) -> list[PartitionLag]:
-        """Return all partitions that the group has committed in or that its members hold, sorted.
+        """Return all partitions of the topics given, else those that the group has committed in or that members hold.
 
         A partition without a commit is behind from where `reset` lets the group begin. Raises KafkaFailure when the
         broker refuses or does not answer in time.
@@ -74,7 +85,7 @@ class GroupLag:
         self._calls.begin(timeout_s)
         try:
             committed, members = self._committed(deadline), self._members(deadline)
-            wanted = sorted({*committed, *members})
+            wanted = sorted(self._partitions(deadline) if self._topics else {*committed, *members})
             if not wanted:
                 raise KafkaFailure(
                     f"group {self._group}: nothing is committed, and nobody holds a partition, in any topic we may see"
@@ -112,10 +123,17 @@ class GroupLag:
         _check(found)
         return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
+    def _partitions(self, deadline: Deadline) -> list[Partition]:
+        """Return the partitions of the topics; unlike `list_topics` this makes no topic by accident."""
+        futures = self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=_left_s(deadline))
+        found = {name: self._calls.result(future, of=f"topic {name}") for name, future in futures.items()}
+        return [(name, number) for name, each in found.items() for number in range(len(each.partitions))]
+
     def _members(self, deadline: Deadline) -> dict[Partition, str]:
         futures = self._admin.describe_consumer_groups([self._group], request_timeout=_left_s(deadline))
         unknown = (KafkaError.GROUP_ID_NOT_FOUND,)
         described = self._calls.result(futures[self._group], unless=unknown, of=f"group {self._group}")
+        self.members = len(described.members) if described else 0
         if described is None:
             return {}
         return {

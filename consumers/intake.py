@@ -33,6 +33,8 @@ class Intake:
         self._source, self._batcher, self._also_filled = source, batcher, also_filled
         self._flow = Flow.FLOWING
         self._patience = Deadline.after(0)
+        self.idle_s = 0.0
+        """How long polls have waited for records that a batch lacked, altogether."""
 
     @property
     def flow(self) -> Flow:
@@ -47,7 +49,11 @@ class Intake:
             if self._batcher.wait_for_room(wait_s) and self._also_filled() >= 1:
                 time.sleep(min(wait_s, LOOK_AGAIN_S))
             return []
-        return self._source.poll(timeout_s, self._batcher.wanted, self._batcher.room)
+        began_s, wanted = time.monotonic(), self._batcher.wanted
+        blocks = self._source.poll(timeout_s, wanted, self._batcher.room)
+        if sum(map(len, blocks)) < wanted:
+            self.idle_s += time.monotonic() - began_s
+        return blocks
 
     def _decide(self) -> None:
         filled = max(self._batcher.filled, self._also_filled())

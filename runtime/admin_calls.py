@@ -27,12 +27,12 @@ class AdminCalls:
         properties: dict[str, Any] = {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka)
         self._brokers = properties.get("bootstrap.servers", "")
         self.begin(timeout_s)
-        self._seen: dict[type[KafkaFailure], KafkaFailure] = {}
         with of_settings():
             self.client = AdminClient(properties, error_cb=self._note, logger=_silent)
 
     def begin(self, timeout_s: float) -> None:
-        """Give all calls from now on so much time together."""
+        """Give all calls from now on so much time together; what was complained of before says nothing of them."""
+        self._seen: dict[type[KafkaFailure], KafkaFailure] = {}
         self._timeout_s, self.deadline = timeout_s, Deadline.after(timeout_s + 1.0)
 
     def left_s(self) -> float:

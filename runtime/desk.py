@@ -89,7 +89,7 @@ class Desk:
 
     def score(self, batch: Batch) -> None:
         """Score the requests that somebody still waits for, and answer all of them."""
-        started_s = self.progress.batch_started_s = time.monotonic()
+        started_s = self.progress.begin_batch()
         owned = [records for records in batch.parts if self.source.assignment.owns(records)]
         asked = [pair for records in owned for pair in self._of(records)]
         live = [call for call, event in asked if event is call and not (call.cancelled or call.expired)]
@@ -101,8 +101,7 @@ class Desk:
             # What has left while the model worked is answered by its next owner, which may be this worker again.
             if self.source.assignment.epoch(call.origin) == call.epoch
         )
-        self.progress.batch_finished_s = time.monotonic()
-        self.progress.batch_started_s = 0
+        self.progress.end_batch()
         self.batcher.done()
         fill = batch.n_records / self.batcher.max_size
         self.metrics.formed(batch.lane, batch.closed_by, batch.n_records, fill, batch.waited_s)

@@ -77,16 +77,15 @@ class Loop:
 
     def score(self, batch: Batch) -> None:
         """Score a batch and write the outcome of every record of it, unless its partition has left meanwhile."""
-        started_s = self.progress.batch_started_s = time.monotonic()
+        started_s = self.progress.begin_batch()
         events = scorable(batch)
         scores = self.scorer.score(events)
         scored_s = time.monotonic()
         for records, outcomes in join_outcomes(batch, scores):
             if self.source.assignment.owns(records):
                 self.sink.write(records, outcomes)
-        finished_s = self.progress.batch_finished_s = time.monotonic()
+        finished_s = self.progress.end_batch()
         self.metrics.produce.observe(finished_s - scored_s)
-        self.progress.batch_started_s = 0
         self.batcher.done()
         self._measure(batch, finished_s - started_s)
         if len(events) < batch.n_records:

@@ -2,9 +2,10 @@
 
 import mmap
 import os
+import time
 from typing import Self
 
-_SLOTS = 6
+_SLOTS = 7
 _BYTES = _SLOTS * 8
 
 
@@ -34,6 +35,8 @@ class Progress:
     batch_finished_s = _Slot(2, "when a batch last came out of the model")
     oldest_unfinished_s = _Slot(3, "when the oldest record not yet written was polled; 0 for none")
 
+    batches_s = _Slot(6, "how long batches have been in the model altogether, without the one that is in it now")
+
     request_beat_s = _Slot(4, "when the poll loop of the requests last came round")
     oldest_request_s = _Slot(5, "when the oldest request not yet answered was polled; 0 for none")
 
@@ -61,6 +64,18 @@ class Progress:
     def null(cls) -> Self:
         """Make progress that nobody reads, for a worker without a supervisor and for tests."""
         return cls(mmap.mmap(-1, _BYTES), -1)
+
+    def begin_batch(self) -> float:
+        """Note that a batch enters the model, and return when."""
+        self.batch_started_s = time.monotonic()
+        return self.batch_started_s
+
+    def end_batch(self) -> float:
+        """Note that the batch has left the model, and return when."""
+        self.batch_finished_s = time.monotonic()
+        self.batches_s += self.batch_finished_s - self.batch_started_s
+        self.batch_started_s = 0
+        return self.batch_finished_s
 
     @property
     def slowest_beat_s(self) -> float:

@@ -39,6 +39,7 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     """What `/status` shows of a worker; the counts are totals since its process began, `gpu` is a UUID.
 
     `sink_attempts` are the tries to write that failed in a row, over `sink_failing_s` seconds; 0 while scores leave.
+    `busy_s` is the time at work until `at_s` of the monotonic clock.
     """
 
     model: str = ""
@@ -51,6 +52,8 @@ class StatusReport(msgspec.Struct, tag_field="kind", tag="status", frozen=True):
     dead_letters: int = 0
     answered: int = 0
     in_flight: int = 0
+    busy_s: float = 0.0
+    at_s: float = 0.0
     sink_attempts: int = 0
     sink_failing_s: float = 0.0
     sink_reason: str = ""

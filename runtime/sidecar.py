@@ -23,7 +23,8 @@ class Sidecar:
 
     `/health/startup`, `/health/live`, `/health/ready` answer 200 or 503 with
     `{"status": "ok" | "failing", "reasons": [...]}` and, where there are any, "notes"; `/metrics`
-    in Prometheus' text format; `/status` as JSON. `/` names them all.
+    in Prometheus' text format; `/status` as JSON, and `/scale`, which answers 503 while `scale` returns None.
+    `/` names them all.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Sidecar:
         verdicts: Mapping[str, Callable[[], Verdict]],
         metrics: Callable[[], str],
         status: Callable[[], Mapping[str, Any]],
+        scale: Callable[[], Mapping[str, Any] | None] | None = None,
     ) -> None:
         self._runner: web.AppRunner | None = None
         self._app = web.Application()
@@ -38,6 +40,8 @@ class Sidecar:
             self._app.router.add_get(f"/health/{name}", _probe(verdict))
         self._app.router.add_get("/metrics", _text(metrics))
         self._app.router.add_get("/status", _json(status))
+        if scale is not None:
+            self._app.router.add_get("/scale", _json_or_503(scale))
         routes = [resource.canonical for resource in self._app.router.resources()]
         self._app.router.add_get("/", _json(lambda: {"routes": routes}))
 
@@ -81,6 +85,16 @@ def _text(metrics: Callable[[], str]) -> _Handler:
         return web.Response(body=metrics().encode(), headers={"Content-Type": _METRICS_TYPE})
 
     return text
+
+
+def _json_or_503(known: Callable[[], Mapping[str, Any] | None]) -> _Handler:
+    async def json(_request: web.Request) -> web.Response:
+        found = known()
+        if found is None:
+            return web.json_response({"reason": "the broker has told nothing yet"}, status=503)
+        return web.json_response(found)
+
+    return json
 
 
 def _json(status: Callable[[], Mapping[str, Any]]) -> _Handler:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import structlog
 
 from pelton import health
@@ -20,6 +21,7 @@ from pelton.keeper import Keeper
 from pelton.merged_metrics import MergedMetrics
 from pelton.metrics import SupervisorMetrics
 from pelton.reports import EXIT_FENCED, EXIT_SETTINGS
+from pelton.scale_watch import ScaleWatch
 from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
 from pelton.states import SupervisorState
@@ -54,7 +56,9 @@ class Supervisor:
         self._metrics.registry.register(MergedMetrics(self._texts))
         self._survey = Survey(self._metrics, Gpus())
         self._verdicts = {"startup": self._startup, "live": self._live, "ready": self._ready}
-        self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe)
+        self._scaling = ScaleWatch(settings, settings.scale, self._keepers) if settings.scale else None
+        scale = self._scale if self._scaling else None
+        self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe, scale)
 
     def run(self) -> int:
         """Serve until told to stop, and return the exit code of the process.
@@ -78,9 +82,13 @@ class Supervisor:
         with self._signals():
             await self.sidecar.start(self._settings.sidecar.host, self._settings.sidecar.port)
             log.info("sidecar_listens", host=self._settings.sidecar.host, port=self.sidecar.port)
+            scaling = asyncio.create_task(self._scaling.run()) if self._scaling else None
             try:
                 return await self._keep_workers()
             finally:
+                if scaling is not None:
+                    scaling.cancel()
+                    await asyncio.wait({scaling})
                 self.state = SupervisorState.STOPPED
                 await self.sidecar.close()
 
@@ -158,6 +166,10 @@ class Supervisor:
 
     def _texts(self) -> dict[str, str]:
         return {str(keeper.view().index): keeper.exposition for keeper in self._keepers}
+
+    def _scale(self) -> dict[str, Any] | None:
+        answer = self._scaling.answer() if self._scaling else None
+        return None if answer is None else msgspec.to_builtins(answer)
 
     def _exposition(self) -> str:
         self._survey.take(self._keepers, {name: verdict() for name, verdict in self._verdicts.items()})

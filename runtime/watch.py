@@ -8,6 +8,7 @@ import msgspec
 import structlog
 from prometheus_client import Counter
 
+from pelton.busy import Busy
 from pelton.consumers.batch import Lane
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
@@ -42,7 +43,7 @@ class Watch:
         self._views = [PartitionView(road, lag, health) for road, lag in roads.items()]
         self._metrics = self._roads[0].metrics
         self._identity, self._sink_failing_s = identity, health.sink_failing_s
-        self._worst = WorstLag(health)
+        self._worst, self._busy = WorstLag(health), Busy(self._roads)
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
         self._draining = False
@@ -82,6 +83,7 @@ class Watch:
         # A worker that ends does not wait for the broker's answer.
         ask = not (self._unreachable or self._draining)
         held = [status for view in self._views for status in view.look(ask=ask)]
+        now_s = time.monotonic()
         return msgspec.structs.replace(
             self._identity,
             **asdict(self.totals),
@@ -89,7 +91,9 @@ class Watch:
             sink_attempts=max(each.attempts for each in tries),
             sink_failing_s=round(max(self._late_s, *(each.failing_s() for each in tries)), 3),
             sink_reason=self._unreachable or next((each.reason for each in tries if each.reason), ""),
-            lag=self._worst.see(held, time.monotonic()),
+            lag=self._worst.see(held, now_s),
+            busy_s=self._busy.look(now_s),
+            at_s=now_s,
             partitions=held,
         )
 

@@ -23,6 +23,7 @@ from pelton.schemas.settings_groups import (
 )
 from pelton.schemas.settings_problems import explain, paths
 from pelton.schemas.settings_rules import NO_ROAD, contradictions
+from pelton.schemas.settings_scale import Scale
 from pelton.schemas.settings_sources import gather
 from pelton.schemas.settings_types import Count, Name, Seconds, no_boolean
 
@@ -73,6 +74,9 @@ class Settings(Group):
         "core. With several GPUs, the devices `auto` and `cuda` give each worker the next one.",
     )
     health: Health = Field(default=Health(), description="When a worker counts as stuck or as not ready.")
+    scale: Scale | None = Field(
+        default=None, description="How many replicas `/scale` tells an autoscaler to want; null for no such answer."
+    )
     drain_s: Seconds = Field(default=25, description="Longest time to finish the work at hand on SIGTERM, in seconds.")
     restart: Restart = Field(default=Restart(), description="How a worker that ended is started again.")
     poison_starts: Annotated[int, Field(ge=2), BeforeValidator(no_boolean)] = Field(

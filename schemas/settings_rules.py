@@ -21,6 +21,7 @@ def contradictions(settings: "Settings") -> list[Problem]:
         *_request_problems(settings),
         *_size_problems(settings),
         *_time_problems(settings),
+        *_scale_problems(settings),
         *kafka_problems(settings.kafka),
     ]
 
@@ -86,3 +87,14 @@ def _time_problems(settings: "Settings") -> Iterator[Problem]:
         if health.stall_s * 1000 <= wait_ms:
             why = f"is not more than {group}.max_wait_ms ({wait_ms:g} ms): waiting would look stuck"
             yield Problem("health.stall_s", health.stall_s, why)
+
+
+def _scale_problems(settings: "Settings") -> Iterator[Problem]:
+    scale = settings.scale
+    if scale is None:
+        return
+    if scale.max is not None and scale.max < scale.min:
+        yield Problem("scale.max", scale.max, f"is less than scale.min ({scale.min})")
+    if scale.start_s is not None and scale.start_s >= scale.drain_s:
+        why = f"is not less than scale.drain_s ({scale.drain_s:g}): a replica that comes would be too late"
+        yield Problem("scale.start_s", scale.start_s, why)

@@ -62,7 +62,8 @@ def _trigger_problems(told: dict[str, Any]) -> Iterator[str]:
 
 def scale_triggers(chart: Rendered) -> Iterator[str]:
     """A trigger on /scale asks a Service of this chart for the number of replicas, one each."""
-    port = settings_of(chart).sidecar.port
+    settings = settings_of(chart)
+    port = settings.sidecar.port
     for scaler in chart.of("ScaledObject"):
         for each in scaler["spec"]["triggers"]:
             if each["type"] != "metrics-api":
@@ -77,6 +78,8 @@ def scale_triggers(chart: Rendered) -> Iterator[str]:
                 yield f"metrics-api trigger: nothing answers at {told.get('url')}"
             if (told.get("valueLocation"), told.get("targetValue")) != ("wanted_replicas", "1"):
                 yield "metrics-api trigger: wanted_replicas, one each, are the replicas"
+            if settings.scale is None:
+                yield "metrics-api trigger: no pod answers, as the settings have no scale"
             if each.get("metricType") != "AverageValue":
                 yield "metrics-api trigger: only an AverageValue of 1 makes the value the number of replicas"
 

@@ -61,6 +61,7 @@ def test_what_the_chart_makes_breaks_no_rule(name: str) -> None:
 
 
 # A case, what is broken in its render, by which value (or GONE), and the words that must be found for it.
+UNSCALED = "{model: /models/m/1, stream: {topics: [t], group: g, sink: s}, kafka: {bootstrap.servers: 'kafka:9092'}}"
 BROKEN: list[tuple[str, str, Any, str]] = [
     # pods
     ("cpu", "pod/securityContext/runAsNonRoot", False, "no_root: score-pelton: may run as root"),
@@ -175,6 +176,7 @@ BROKEN: list[tuple[str, str, Any, str]] = [
     ("keda-scale", "trigger/metadata/url", "http://score-pelton-scale:8080/metrics", "nothing answers at"),
     ("keda-scale", "trigger/metadata/url", "http://score-pelton.scoring.svc:8080/scale", "nothing answers at"),
     ("keda-scale", "trigger/metricType", GONE, "only an AverageValue of 1"),
+    ("keda-scale", "ConfigMap/data/pelton.yaml", UNSCALED, "no pod answers, as the settings have no scale"),
 ]
 
 

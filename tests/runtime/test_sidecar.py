@@ -86,3 +86,23 @@ async def test_an_address_that_cannot_be_had_is_named_with_the_cause() -> None:
         await refused.start("192.0.2.1", port)
     await refused.start("127.0.0.1", 0)
     await refused.close()
+
+
+async def test_scale_is_there_where_it_is_wanted_and_503_while_it_is_unknown() -> None:
+    found: dict[str, int] | None = None
+    sidecar = Sidecar({}, lambda: "", dict, lambda: found)
+    await sidecar.start("127.0.0.1", 0)
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{sidecar.port}") as session:
+        async with session.get("/scale") as answer:
+            assert (answer.status, await answer.json()) == (503, {"reason": "the broker has told nothing yet"})
+        found = {"wanted_replicas": 3}
+        async with session.get("/scale") as answer:
+            assert (answer.status, await answer.json()) == (200, {"wanted_replicas": 3})
+        async with session.get("/") as answer:
+            assert "/scale" in (await answer.json())["routes"]
+    await sidecar.close()
+
+
+async def test_without_settings_for_it_there_is_no_scale(http: aiohttp.ClientSession) -> None:
+    async with http.get("/scale") as answer:
+        assert answer.status == 404

@@ -56,6 +56,7 @@ def test_defaults_are_those_of_the_design() -> None:
             "unready_after_s": 10,
             "ready_after_s": 30,
         },
+        "scale": None,
         "drain_s": 25,
         "poison_starts": 3,
         "restart": {"first_s": 1, "max_s": 30},
@@ -140,6 +141,17 @@ def test_everything_wrong_is_told_at_once() -> None:
 )
 def test_b52_a_loop_through_a_topic_is_refused(changes: dict[str, Any], line: str) -> None:
     assert refusal(changes)[0].startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("scale", "line"),
+    [
+        ({"min": 3, "max": 2}, "scale.max = 2 (from the command line): is less than scale.min (3)"),
+        ({"start_s": 120}, "scale.start_s = 120.0 (from the command line): is not less than scale.drain_s (120)"),
+    ],
+)
+def test_a_scale_that_nobody_could_follow_is_refused(scale: dict[str, int], line: str) -> None:
+    assert refusal({f"scale.{name}": value for name, value in scale.items()})[0].startswith(line)
 
 
 def test_tombstones_pass_with_input_keys() -> None:

@@ -52,3 +52,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $servers := index .Values.settings.kafka "bootstrap.servers" -}}
 {{- if kindIs "slice" $servers -}}{{- join "," $servers -}}{{- else -}}{{- $servers -}}{{- end -}}
 {{- end -}}
+
+{{/* What the pods are told; where they tell a scaler how many they should be, its bounds too. */}}
+{{- define "pelton.settings" -}}
+{{- $scale := .Values.autoscaling -}}
+{{- $bounds := dict "min" $scale.minReplicas "max" $scale.maxReplicas -}}
+{{- $told := ternary (dict "scale" $bounds) dict (eq $scale.kind "keda-scale") -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.settings) $told) -}}
+{{- end -}}
