@@ -11,6 +11,8 @@ from confluent_kafka import KafkaError, Message
 from pelton.consumers.cost import Cost
 from pelton.errors import BrokerUnavailable, DeviceLost
 from pelton.loop import Totals
+from pelton.schemas.codes import Code
+from pelton.schemas.rejection import Rejection
 
 MAKE = Callable[..., Any]
 GENERATION = KafkaError(KafkaError.ILLEGAL_GENERATION, "Broker: Specified group generation id is not valid")
@@ -319,6 +321,16 @@ def test_records_that_are_no_event_are_counted_by_code_once_each(road: MAKE) -> 
 def test_a_record_that_the_model_refuses_is_no_decode_failure(road: MAKE) -> None:
     walk = road("raiser")
     walk.write(1.0, {"x": 3.0, "mark": "forward"}, 2.0)
+    walk.walk()
+    assert metric(walk, "dead_letters_total") == {'code="model_error"': 1.0}
+    assert metric(walk, "decode_failures_total") == {}
+
+
+def test_a_record_set_aside_undecoded_for_what_the_model_did_is_no_decode_failure(road: MAKE) -> None:
+    walk = road()
+    walk.write(1.0, 2.0)
+    walk.loop.turn(0)
+    walk.loop.batcher.head.events[0] = Rejection(Code.MODEL_ERROR, "it killed the process", "forward", "Poison")
     walk.walk()
     assert metric(walk, "dead_letters_total") == {'code="model_error"': 1.0}
     assert metric(walk, "decode_failures_total") == {}

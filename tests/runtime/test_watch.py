@@ -372,6 +372,18 @@ def test_lag_of_partitions_that_have_left_is_not_exposed_any_more(look: MAKE) ->
     assert set(exposed_lags(one)) == {"1"}
 
 
+def test_commits_that_the_group_refuses_are_counted_once_each(look: MAKE) -> None:
+    one = look()
+    one.walk.write(1)
+    one.walk.walk()
+    one.walk.kafka.refuse_commit = lambda _: KafkaError(KafkaError.ILLEGAL_GENERATION, "Broker: not this generation")
+    for count in (1, 2):
+        one.walk.loop.commit()
+        one.walk.walk()
+        assert f"pelton_commits_refused_total {count}.0" in one.watch.metrics().splitlines()
+    assert "pelton_commits_refused_total 2.0" in one.watch.metrics().splitlines()
+
+
 def test_metrics_show_what_waits_and_what_is_on_its_way(look: MAKE) -> None:
     one = look(batch={"max_wait_ms": 60_000, "max_size": 2})
     one.walk.write(1, 2, 3)
