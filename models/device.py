@@ -44,7 +44,8 @@ def wait_for(device: object) -> None:
 
 def gpu_uuid(device: torch.device) -> str:
     """Return the UUID of a CUDA device, "" for any other: a number says nothing to other processes."""
-    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
+    # Not every build of torch knows it.
+    return str(getattr(torch.cuda.get_device_properties(device), "uuid", "")) if device.type == "cuda" else ""
 
 
 def device_fault(device: object) -> str:

@@ -71,10 +71,13 @@ class Gpus:
                 self._known[uuid] = self._clock(), _ask(nvml, uuid)
 
     def _run(self) -> None:
-        nvml = self._load()
-        while nvml is not None:
-            self.ask(nvml)
-            time.sleep(ASK_EVERY_S)
+        try:
+            nvml = self._load()
+            while nvml is not None:
+                self.ask(nvml)
+                time.sleep(ASK_EVERY_S)
+        except Exception:  # a driver's library may say anything, and nobody's work depends on it
+            log.exception("gpu_unmeasured")
 
 
 def _ask(nvml: Any, uuid: str) -> GpuUse:

@@ -69,3 +69,5 @@ def test_a_gpu_has_a_uuid_and_a_cpu_none(monkeypatch: pytest.MonkeyPatch) -> Non
     uuids = {torch.device("cuda", 0): "aaaa", torch.device("cuda", 1): "bbbb"}
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda at: SimpleNamespace(uuid=uuids[at]))
     assert [gpu_uuid(torch.device(name)) for name in ("cuda:1", "cuda:0", "cpu")] == ["bbbb", "aaaa", ""]
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(name="of another maker"))
+    assert gpu_uuid(torch.device("cuda:0")) == ""

@@ -106,6 +106,19 @@ def test_the_driver_is_asked_in_a_thread_of_its_own() -> None:
     assert found._thread.daemon
 
 
+def test_whatever_else_the_library_raises_ends_the_watch_and_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(gpus, "log", SimpleNamespace(exception=told.append))
+    nvml = Nvml({"GPU-here": (1, 2, 3)})
+    monkeypatch.setattr(nvml, "nvmlDeviceGetMemoryInfo", lambda _: 1 / 0)
+    found = Gpus(lambda: nvml)
+    found.watch(["here"])
+    assert found._thread is not None
+    found._thread.join(10)
+    assert not found._thread.is_alive()
+    assert (found.use("here"), told) == (None, ["gpu_unmeasured"])
+
+
 def test_a_missing_library_and_a_missing_driver_are_told_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(gpus, "log", SimpleNamespace(info=lambda _event, reason: told.append(reason)))
@@ -117,3 +130,12 @@ def test_a_missing_library_and_a_missing_driver_are_told_and_no_error(monkeypatc
     nvml = Nvml({})
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert load_nvml() is nvml
+
+
+def test_the_stand_in_has_the_names_of_the_real_library() -> None:
+    import pynvml
+
+    ours = {name for name in vars(Nvml) if name.lower().startswith("nvml")}
+    assert len(ours) == 5
+    assert [name for name in ours if not hasattr(pynvml, name)] == []
+    assert issubclass(pynvml.NVMLError, Exception)
