@@ -118,8 +118,11 @@ class GroupLag:
 
     def _committed(self, deadline: Deadline) -> dict[Partition, int]:
         request = [ConsumerGroupTopicPartitions(self._group)]
-        futures = self._admin.list_consumer_group_offsets(request, request_timeout=_left_s(deadline))
-        found = self._calls.result(futures[self._group], of=f"group {self._group}").topic_partitions or []
+        ask = self._admin.list_consumer_group_offsets
+        answer = self._calls.of_group(
+            lambda: ask(request, request_timeout=_left_s(deadline))[self._group], of=f"group {self._group}"
+        )
+        found = answer.topic_partitions or []
         _check(found)
         return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
@@ -130,9 +133,12 @@ class GroupLag:
         return [(name, number) for name, each in found.items() for number in range(len(each.partitions))]
 
     def _members(self, deadline: Deadline) -> dict[Partition, str]:
-        futures = self._admin.describe_consumer_groups([self._group], request_timeout=_left_s(deadline))
-        unknown = (KafkaError.GROUP_ID_NOT_FOUND,)
-        described = self._calls.result(futures[self._group], unless=unknown, of=f"group {self._group}")
+        ask = self._admin.describe_consumer_groups
+        described = self._calls.of_group(
+            lambda: ask([self._group], request_timeout=_left_s(deadline))[self._group],
+            unless=(KafkaError.GROUP_ID_NOT_FOUND,),
+            of=f"group {self._group}",
+        )
         self.members = len(described.members) if described else 0
         if described is None:
             return {}

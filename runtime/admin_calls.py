@@ -1,7 +1,8 @@
 """Questions to the broker that end in time, with one of our errors."""
 
 import logging
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -11,6 +12,13 @@ from confluent_kafka.admin import AdminClient
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure, of_settings
+
+AGAIN_S = 0.2
+_STARTING = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 
 _silent = logging.getLogger("pelton.admin.librdkafka")
 _silent.addHandler(logging.NullHandler())
@@ -60,6 +68,18 @@ class AdminCalls:
             raise self._unheard(ours) from error
         except TimeoutError as error:
             raise self._unheard(BrokerUnavailable("no answer")) from error
+
+    def of_group(self, call: Callable[[], "Future[Any]"], unless: Collection[int] = (), of: str = "") -> Any:
+        """Return the answer about a group as `result` does, asking again while its coordinator is only starting."""
+        while True:
+            try:
+                return self.result(call(), unless, of)
+            except BrokerUnavailable as error:
+                cause = error.__cause__
+                starting = isinstance(cause, KafkaException) and cause.args[0].code() in _STARTING
+                if not starting or self.deadline.remaining_s() < 1.0:
+                    raise
+                time.sleep(AGAIN_S)
 
     def _note(self, error: KafkaError) -> None:
         ours = failure(error)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pelton.doctor_facts import ClusterFacts, Rights
 from pelton.doctor_findings import Finding, Level, error, warning
 from pelton.doctor_topics import existence, parallelism, replication, retention, sizes
+from pelton.replica import id_stem
 from pelton.schemas.settings import Settings
 from pelton.settings_roles import READ, groups_of, inputs_of, roles_of
 
@@ -57,6 +58,18 @@ def _permissions(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
             yield error(role, f"no right to join the group {group}", "grant READ on the group")
 
 
+def _transactional_ids(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
+    if settings.stream is None or settings.delivery != "exactly-once" or facts.id_users:
+        return
+    ids = f"{id_stem(settings.stream.group, settings.replica)}-*"
+    if facts.id_users is None:
+        what = "who may use the transactional ids cannot be looked up: no right to DESCRIBE the cluster"
+        yield warning("delivery", what, f"that right, or a look by hand: WRITE on TRANSACTIONAL_ID {ids}")
+    else:
+        what = f"no ACL lets anybody use the transactional ids {ids}: a super user may, nobody else"
+        yield warning("delivery", what, "grant WRITE on the ids, prefixed")
+
+
 def _lacks(rights: Rights, needed: str) -> bool:
     return rights is not None and needed not in rights
 
@@ -88,6 +101,7 @@ def _compression(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
 RULES: tuple[Callable[[Settings, ClusterFacts], Iterator[Finding]], ...] = (
     existence,
     _permissions,
+    _transactional_ids,
     replication,
     _times,
     _protocol,

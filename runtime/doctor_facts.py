@@ -7,9 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ConfigResource,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from pelton.admin_calls import AdminCalls
+from pelton.replica import id_stem
 from pelton.schemas.settings import Settings
 from pelton.settings_roles import groups_of, inputs_of, roles_of
 
@@ -19,6 +27,9 @@ _silent.propagate = False
 
 Rights = frozenset[str] | None
 """Names of the operations that the principal may do, READ and the like; None where the broker does not say."""
+
+
+ANYBODY = frozenset({"User:*"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +45,18 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What was found; a topic that is not in `topics` does not exist or may not be seen."""
+    """What was found; a topic that is not in `topics` does not exist or may not be seen.
+
+    `id_users` are the principals that ACLs let use the workers' transactional ids, None where those may not be looked
+    up.
+    """
 
     brokers: int
     config: Mapping[str, str]
     rights: Rights
     group_rights: Mapping[str, Rights]
     topics: Mapping[str, TopicFacts]
+    id_users: frozenset[str] | None = ANYBODY
 
 
 def gather(settings: Settings, timeout_s: float = 8.0) -> ClusterFacts:
@@ -58,14 +74,30 @@ class _Inquiry:
     def facts(self) -> ClusterFacts:
         settings = self._settings
         cluster = self._answer(self._admin.describe_cluster(include_authorized_operations=True))
+        rights = _rights(cluster.authorized_operations)
         broker = ConfigResource(ConfigResource.Type.BROKER, str(cluster.nodes[0].id))
+        config = self._config(broker)
         return ClusterFacts(
             brokers=len(cluster.nodes),
-            config=self._config(broker),
-            rights=_rights(cluster.authorized_operations),
+            config=config,
+            rights=rights,
             group_rights={group: self._group_rights(group) for group in groups_of(settings)},
             topics=self._topics(roles_of(settings)),
+            id_users=self._id_users(rights, config) if settings.delivery == "exactly-once" else ANYBODY,
         )
+
+    def _id_users(self, rights: Rights, config: Mapping[str, str]) -> frozenset[str] | None:
+        if config and not config.get("authorizer.class.name"):
+            return ANYBODY
+        if "DESCRIBE" not in (rights or ()):
+            return None  # the client would make an empty list of the broker's refusal
+        name = f"{id_stem(self._settings.stream.group if self._settings.stream else '', self._settings.replica)}-0"
+        of_id = (ResourceType.TRANSACTIONAL_ID, name, ResourcePatternType.MATCH)
+        anybody: Any = None
+        wanted = AclBindingFilter(*of_id, anybody, anybody, AclOperation.ANY, AclPermissionType.ALLOW)
+        found = self._answer(self._admin.describe_acls(wanted))
+        using = (AclOperation.WRITE, AclOperation.ALL)
+        return frozenset(acl.principal for acl in found if acl.operation in using)
 
     def _topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
         wanted = TopicCollection(list(names))
@@ -87,8 +119,10 @@ class _Inquiry:
         return {name: entry.value for name, entry in (found or {}).items() if entry.value is not None}
 
     def _group_rights(self, group: str) -> Rights:
-        future = self._admin.describe_consumer_groups([group], include_authorized_operations=True)[group]
-        told = self._answer(future, unless=_UNSEEN)
+        describe = self._admin.describe_consumer_groups
+        told = self._calls.of_group(
+            lambda: describe([group], include_authorized_operations=True)[group], unless=_UNSEEN, of=f"group {group}"
+        )
         return frozenset() if told is None else _rights(told.authorized_operations)
 
     def _newest_ms(self, topic: str, n_partitions: int) -> int | None:

@@ -11,6 +11,11 @@ from pelton.errors import SettingsError
 MOST = 1_000
 
 
+def id_stem(group: str, replica: str | None) -> str:
+    """Return what the transactional ids of a group's workers on this host, or of this replica, begin with."""
+    return f"pelton-{group}-{replica or os.uname().nodename}"
+
+
 class Seat:
     """A worker's place among those of one group on this host: the lowest number that no living process holds.
 
@@ -19,7 +24,7 @@ class Seat:
     """
 
     def __init__(self, group: str, replica: str | None, folder: Path | None = None) -> None:
-        stem = f"pelton-{group}-{replica or os.uname().nodename}"
+        stem = id_stem(group, replica)
         name = hashlib.sha256(stem.encode()).hexdigest()[:16]
         for number in range(MOST):
             path = (folder or Path(tempfile.gettempdir())) / f"pelton-{name}-{number}.lock"

@@ -103,19 +103,20 @@ class Guarded:
             for future in self.admin.create_acls(bindings).values():
                 future.result(20)
 
-    def forbid(self, name: str) -> None:
-        """Take every right of a user back."""
-        everything = AclBindingFilter(
-            ResourceType.ANY,
-            None,
-            ResourcePatternType.ANY,
+    def forbid(self, name: str, right: Right | None = None) -> None:
+        """Take a right of a user back, or every one."""
+        given = None if right is None else _binding(name, *right)
+        filtered = AclBindingFilter(
+            given.restype if given else ResourceType.ANY,
+            given.name if given else None,
+            given.resource_pattern_type if given else ResourcePatternType.ANY,
             f"User:{name}",
             None,
-            AclOperation.ANY,
+            given.operation if given else AclOperation.ANY,
             AclPermissionType.ANY,
         )
-        for future in self.admin.delete_acls([everything]).values():
-            future.result(20)
+        for future in self.admin.delete_acls([filtered]).values():
+            assert future.result(20) or not given, f"there was no such right: {right}"
 
     def _certify(self, name: str, host: str) -> tuple[str, str]:
         """Make key and certificate; return the paths of both, beside which `<name>.pem` holds them together."""

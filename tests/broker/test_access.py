@@ -1,5 +1,6 @@
 """Every client that Pelton makes gets in by each kind of credentials; wrong ones are named, and waited out."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,25 @@ def _use(client: Any) -> None:
         client.look()
     else:
         list(client)
+
+
+def test_the_doctor_tells_what_is_missing_and_what_it_may_not_look_up(place: Place, tmp_path: Path) -> None:
+    exactly = documented("worker, exactly once", place.names)
+    rights = [*documented("worker", place.names), *documented("worker, requests", place.names), *exactly]
+    config = written(place, tmp_path)
+
+    def found() -> list[str]:
+        with running([["doctor", "--json"]], config) as ended:
+            (each,) = ended
+        return [f"{finding['where']}: {finding['what']}" for finding in json.loads(each.output)["findings"]]
+
+    place.guarded.allow(place.user, rights)
+    assert [told for told in found() if "no right" in told] == [
+        "delivery: who may use the transactional ids cannot be looked up: no right to DESCRIBE the cluster"
+    ]
+    place.guarded.allow(place.user, [("DESCRIBE", "CLUSTER", "kafka-cluster")])
+    place.guarded.forbid(place.user, exactly[0])
+    place.guarded.forbid(place.user, rights[1])
+    told = found()
+    assert f"stream.group: no right to join the group {place.group}" in told
+    assert [each for each in told if each.startswith("delivery: no ACL lets anybody use the transactional ids")]

@@ -128,3 +128,13 @@ def test_errors_come_first_and_each_finding_says_what_to_change() -> None:
     told = check(settings(workers=9), facts)
     assert [finding.level for finding in told] == [Level.ERROR, Level.WARNING, Level.WARNING]
     assert all(finding.change and finding.what for finding in told)
+
+
+def test_who_may_use_transactional_ids_is_looked_up_where_it_may_be() -> None:
+    exactly = settings(delivery="exactly-once", replica="one")
+    for users in (None, frozenset[str]()):
+        (finding,) = check(exactly, replace(WELL, id_users=users))
+        assert (finding.level, finding.where) == (Level.WARNING, "delivery")
+        assert "pelton-g-one-*" in finding.what + finding.change
+        assert found(settings(), replace(WELL, id_users=users)) == []
+    assert found(exactly, replace(WELL, id_users=frozenset({"User:pelton"}))) == []
