@@ -29,6 +29,7 @@ REFUSED = (
     ("package.claim.name", "minimal", 'package={"kind":"claim","mountPath":"/m"};settings.model="/m/a"'),
     ("package.init.image", "minimal", 'package={"kind":"init","mountPath":"/m"};settings.model="/m/a"'),
     ("autoscaling.keda.scaleToZero", "minimal", 'autoscaling={"kind":"keda-scale","keda":{"scaleToZero":true}}'),
+    ("settings.scale.max", "keda-scale", "settings.scale.max=3"),
     ("autoscaling.minReplicas", "minimal", 'autoscaling={"kind":"hpa","minReplicas":9,"maxReplicas":3}'),
     ("excludePersistentLag", "keda-kafka", 'autoscaling.keda.metadata={"excludePersistentLag":"true"}'),
     ("replicaz", "minimal", "replicaz=3"),

@@ -63,7 +63,7 @@ def _trigger_problems(told: dict[str, Any]) -> Iterator[str]:
 def scale_triggers(chart: Rendered) -> Iterator[str]:
     """A trigger on /scale asks a Service of this chart for the number of replicas, one each."""
     settings = settings_of(chart)
-    port = settings.sidecar.port
+    port, scale = settings.sidecar.port, settings.scale
     for scaler in chart.of("ScaledObject"):
         for each in scaler["spec"]["triggers"]:
             if each["type"] != "metrics-api":
@@ -78,8 +78,11 @@ def scale_triggers(chart: Rendered) -> Iterator[str]:
                 yield f"metrics-api trigger: nothing answers at {told.get('url')}"
             if (told.get("valueLocation"), told.get("targetValue")) != ("wanted_replicas", "1"):
                 yield "metrics-api trigger: wanted_replicas, one each, are the replicas"
-            if settings.scale is None:
+            bounds = scaler["spec"].get("minReplicaCount"), scaler["spec"].get("maxReplicaCount")
+            if scale is None:
                 yield "metrics-api trigger: no pod answers, as the settings have no scale"
+            elif (scale.min, scale.max) != bounds:
+                yield f"metrics-api trigger: scales between {bounds}, while /scale answers by {scale}"
             if each.get("metricType") != "AverageValue":
                 yield "metrics-api trigger: only an AverageValue of 1 makes the value the number of replicas"
 

@@ -172,6 +172,8 @@ BROKEN: list[tuple[str, str, Any, str]] = [
         "scraped: annotations: ask port 9",
     ),
     ("requests", "trigger/metadata/topic", "other", "kafka triggers: watch [('delay-requests', 'other')], not"),
+    ("keda-scale", "ScaledObject/spec/maxReplicaCount", 9, "scales between (2, 9), while /scale answers by min=2"),
+    ("keda-scale", "ScaledObject/spec/minReplicaCount", 1, "scales between (1, 8), while"),
     ("keda-scale", "trigger/metadata/targetValue", "2", "scale_triggers: metrics-api trigger: wanted_replicas"),
     ("keda-scale", "trigger/metadata/url", "http://score-pelton-scale:8080/metrics", "nothing answers at"),
     ("keda-scale", "trigger/metadata/url", "http://score-pelton.scoring.svc:8080/scale", "nothing answers at"),

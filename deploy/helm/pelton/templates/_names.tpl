@@ -56,7 +56,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* What the pods are told; where they tell a scaler how many they should be, its bounds too. */}}
 {{- define "pelton.settings" -}}
 {{- $scale := .Values.autoscaling -}}
-{{- $bounds := dict "min" $scale.minReplicas "max" $scale.maxReplicas -}}
+{{- $bounds := dict "min" $scale.minReplicas "max" $scale.maxReplicas "drain_s" $scale.drainSeconds -}}
 {{- $told := ternary (dict "scale" $bounds) dict (eq $scale.kind "keda-scale") -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.settings) $told) -}}
 {{- end -}}

@@ -36,6 +36,11 @@
 {{- if and $scale.keda.scaleToZero (eq $scale.kind "keda-scale") -}}
 {{- fail "autoscaling.keda.scaleToZero: with no pod there is no /scale to ask; use kind: keda-kafka" -}}
 {{- end -}}
+{{- range $name := list "min" "max" "drain_s" -}}
+{{- if hasKey (default dict $settings.scale) $name -}}
+{{- fail (printf "settings.scale.%s: comes from autoscaling.minReplicas, .maxReplicas and .drainSeconds" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- if gt (int $scale.minReplicas) (int $scale.maxReplicas) -}}
 {{- fail "autoscaling.minReplicas: is more than autoscaling.maxReplicas" -}}
 {{- end -}}
