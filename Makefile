@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos interop lint types bench docs check-deploy clean
+.PHONY: help setup demo test chaos interop lint types bench docs check-deploy audit sbom clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -43,6 +43,14 @@ docs: $(STAMP) ## write the generated documents again (wire schemas, metrics, se
 
 check-deploy: $(STAMP) ## check deploy/ with the tools it needs
 	bash deploy/check.sh
+
+audit: $(STAMP) ## ask what is known against the distributions that ship; fails when nobody answers
+	$(BIN)/pip install --quiet 'pip-audit>=2.9'
+	$(BIN)/python deploy/audit.py $(AUDIT)
+
+sbom: $(STAMP) ## write build/sbom.cdx.json, the bill of materials of what ships
+	$(BIN)/pip install --quiet 'cyclonedx-bom>=7.0'
+	$(BIN)/python deploy/sbom.py
 
 clean: ## remove what the other commands made
 	rm -rf .venv .types .pelton build dist *.egg-info

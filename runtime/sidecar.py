@@ -1,21 +1,14 @@
 """The HTTP server beside the workers: health, metrics and status."""
 
-import errno
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
-from pelton.errors import SettingsError
 from pelton.health import Verdict
+from pelton.listener import Listener
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_CLOSE_S = 1.0
-_CAUSES = {
-    errno.EADDRINUSE: "another process listens there",
-    errno.EACCES: "this user may not listen there",
-    errno.EADDRNOTAVAIL: "this machine does not have that address",
-}
 
 
 class Sidecar:
@@ -34,39 +27,29 @@ class Sidecar:
         status: Callable[[], Mapping[str, Any]],
         scale: Callable[[], Mapping[str, Any] | None] | None = None,
     ) -> None:
-        self._runner: web.AppRunner | None = None
-        self._app = web.Application()
+        app = web.Application()
         for name, verdict in verdicts.items():
-            self._app.router.add_get(f"/health/{name}", _probe(verdict))
-        self._app.router.add_get("/metrics", _text(metrics))
-        self._app.router.add_get("/status", _json(status))
+            app.router.add_get(f"/health/{name}", _probe(verdict))
+        app.router.add_get("/metrics", _text(metrics))
+        app.router.add_get("/status", _json(status))
         if scale is not None:
-            self._app.router.add_get("/scale", _json_or_503(scale))
-        routes = [resource.canonical for resource in self._app.router.resources()]
-        self._app.router.add_get("/", _json(lambda: {"routes": routes}))
+            app.router.add_get("/scale", _json_or_503(scale))
+        routes = [resource.canonical for resource in app.router.resources()]
+        app.router.add_get("/", _json(lambda: {"routes": routes}))
+        self._listener = Listener("sidecar", app)
 
     @property
     def port(self) -> int:
         """Return the port it listens on, 0 while it does not; of use where 0 was asked for."""
-        addresses = self._runner.addresses if self._runner else []
-        return int(addresses[0][1]) if addresses else 0
+        return self._listener.port
 
     async def start(self, host: str, port: int) -> None:
         """Listen. Raises SettingsError when the address cannot be had."""
-        self._runner = web.AppRunner(self._app, access_log=None, shutdown_timeout=_CLOSE_S)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, host, port).start()
-        except OSError as error:
-            await self.close()
-            cause = _CAUSES.get(error.errno or 0, error.strerror or str(error))
-            raise SettingsError(f"sidecar: cannot listen on {host}:{port}: {cause}") from error
+        await self._listener.start(host, port)
 
     async def close(self) -> None:
         """Stop listening and end open connections within a second."""
-        if self._runner:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._listener.close()
 
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]

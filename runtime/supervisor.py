@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from pelton import health
+from pelton.admin_routes import AdminRoutes
 from pelton.care import Care
 from pelton.errors import Fenced, SettingsError
 from pelton.gpus import Gpus
@@ -59,12 +60,13 @@ class Supervisor:
         self._scaling = ScaleWatch(settings, settings.scale, self._keepers) if settings.scale else None
         scale = self._scale if self._scaling else None
         self.sidecar = Sidecar(self._verdicts, self._exposition, self.describe, scale)
+        self.admin = AdminRoutes(settings.admin, self.drain) if settings.admin.port is not None else None
 
     def run(self) -> int:
         """Serve until told to stop, and return the exit code of the process.
 
         0: every worker ended cleanly; 1: one had to be killed or failed while draining; 2: the
-        settings, the model package or the sidecar's address cannot be used; 4: another process took
+        settings, the model package or an address to listen on cannot be used; 4: another process took
         a worker's identity. Call it in the main thread: the workers die with the thread that starts
         them.
         """
@@ -82,6 +84,8 @@ class Supervisor:
         with self._signals():
             await self.sidecar.start(self._settings.sidecar.host, self._settings.sidecar.port)
             log.info("sidecar_listens", host=self._settings.sidecar.host, port=self.sidecar.port)
+            if self.admin is not None:
+                await self.admin.start()
             scaling = asyncio.create_task(self._scaling.run()) if self._scaling else None
             try:
                 return await self._keep_workers()
@@ -91,11 +95,19 @@ class Supervisor:
                     await asyncio.wait({scaling})
                 self.state = SupervisorState.STOPPED
                 await self.sidecar.close()
+                if self.admin is not None:
+                    await self.admin.close()
 
     def stop(self) -> None:
         """Begin to drain, as a signal does; a second call shortens it."""
         self.state = SupervisorState.DRAINING
         (self._hurry if self._stop.is_set() else self._stop).set()
+
+    def drain(self) -> str:
+        """Begin to drain, if that is not done yet, and return the state; unlike a signal, a repeat hurries nobody."""
+        if self.state is SupervisorState.RUNNING:
+            self.stop()
+        return self.state.value
 
     def describe(self) -> dict[str, Any]:
         """Return what `/status` shows."""

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import DEFAULT_SERVERS, KafkaProperties
+from pelton.schemas.settings_admin import Admin
 from pelton.schemas.settings_groups import (
     Batch,
     Group,
@@ -68,6 +69,9 @@ class Settings(Group):
     batch: Batch = Field(default=Batch(), description="When a micro-batch closes.")
     queue: Queue = Field(default=Queue(), description="How much waits between polling and scoring.")
     sidecar: Sidecar = Field(default=Sidecar(), description="The HTTP server for probes, metrics and status.")
+    admin: Admin = Field(
+        default=Admin(), description="Routes that change something, at an address of their own; off without a port."
+    )
     workers: Annotated[int, Field(ge=0), BeforeValidator(no_boolean)] = Field(
         default=1,
         description="Worker processes, each with its own copy of the model; 0 is one for each GPU, or else for each "

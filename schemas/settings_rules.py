@@ -21,6 +21,7 @@ def contradictions(settings: "Settings") -> list[Problem]:
         *_request_problems(settings),
         *_size_problems(settings),
         *_time_problems(settings),
+        *_admin_problems(settings),
         *_scale_problems(settings),
         *kafka_problems(settings.kafka),
     ]
@@ -74,6 +75,11 @@ def _size_problems(settings: "Settings") -> Iterator[Problem]:
     if most is not None and most < settings.batch.max_size:
         why = f"is less than batch.max_size ({settings.batch.max_size}): no batch could fill"
         yield Problem("queue.max_records", most, why)
+
+
+def _admin_problems(settings: "Settings") -> Iterator[Problem]:
+    if settings.admin.port is not None and settings.admin.token is None:
+        yield Problem("admin.token", MISSING, "is missing: there is no admin.port without one, whatever the address")
 
 
 def _time_problems(settings: "Settings") -> Iterator[Problem]:

@@ -323,3 +323,27 @@ async def test_no_worker_outlives_a_supervisor_that_is_killed() -> None:
             assert ended
         finally:
             os.close(watch)
+
+
+async def test_whoever_has_the_token_can_drain_and_a_repeat_hurries_nobody() -> None:
+    token = "a-token-of-some-length"
+    async with serving("serve", admin={"port": 0, "token": token}) as (client, task):
+        assert client.supervisor.admin is not None
+        await until(lambda: all_ready(client))
+        drain = f"http://127.0.0.1:{client.supervisor.admin.port}/admin/drain"
+        async with client.http.post(drain) as answer:
+            assert answer.status == 401
+        assert await all_ready(client)
+        for _ in range(2):
+            async with client.http.post(drain, headers={"Authorization": f"Bearer {token}"}) as answer:
+                assert (answer.status, await answer.json()) == (202, {"state": "draining"})
+        assert not client.supervisor._hurry.is_set()
+        assert await task == 0
+
+
+async def test_the_sidecar_has_no_admin_routes() -> None:
+    async with serving("serve", admin={"port": 0, "token": "a-token-of-some-length"}) as (client, _):
+        for path in ("/admin", "/admin/drain"):
+            address = f"http://127.0.0.1:{client.supervisor.sidecar.port}{path}"
+            async with client.http.post(address, headers={"Authorization": "Bearer a-token-of-some-length"}) as answer:
+                assert answer.status == 404

@@ -48,6 +48,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "batch": {"max_size": 256, "max_wait_ms": 5, "fixed_shape": False, "max_cost": None},
         "queue": {"max_records": None, "max_bytes": 67108864},
         "sidecar": {"host": "127.0.0.1", "port": 8080},
+        "admin": {"host": "127.0.0.1", "port": None, "token": None},
         "workers": 1,
         "health": {
             "stall_s": 300,
