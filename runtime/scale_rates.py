@@ -9,7 +9,7 @@ RATE_S = 30.0
 """How far back the rate of arrival looks, in seconds."""
 SATURATED = 0.9
 """A worker that is busy for so large a share of its time shows all that it can do."""
-LEAST_BUSY_S = 0.5
+LEAST_BUSY_S = 2.0
 """What was done in less busy time than this tells nothing."""
 NEW = 0.3
 """Weight of the latest measurement."""

@@ -40,11 +40,10 @@ def test_it_counts_every_partition_of_the_group_and_measures_what_a_worker_does(
     assert (first["drain_s"], first["capacity_per_s"]) == (0.0, None)
     assert 0 < first["start_s"] < 60
 
-    outside.send(served.source, *(Record(event(x, sleep_s=0.1), partition=x % N) for x in range(40)))
-    told = served.eventually(lambda: (now := scale(served)).get("capacity_per_s") and now)
-    assert told["arrival_per_s"] > 0
-    # A tenth of a second each, and no more than one at a time.
-    assert 2 < told["capacity_per_s"] < 12
+    outside.send(served.source, *(Record(event(x, sleep_s=0.1), partition=x % N) for x in range(80)))
+    assert served.eventually(lambda: scale(served).get("arrival_per_s"))
+    # A tenth of a second each, and no more than one at a time; on a busy machine it takes longer.
+    served.eventually(lambda: 2 < (scale(served).get("capacity_per_s") or 0) <= 10)
 
     served.eventually(lambda: served.lag() == 0)
     outside.send(served.source, *(Record(event(x, hold=hold.file), partition=0) for x in range(7)))

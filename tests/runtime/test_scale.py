@@ -192,13 +192,13 @@ def test_partitions_that_come_or_are_made_anew_are_no_arrivals() -> None:
     [
         ([(0, 0, 0.0)], None),
         ([(0, 0, 0.0), (15, 0, 0.0)], None),
-        ([(0, 0, 0.0), (15, 30, 0.4)], None),  # too short to tell
+        ([(0, 0, 0.0), (15, 30, 1.9)], None),  # too short to tell
         ([(0, 0, 0.0), (15, 300, 3.0)], 100.0),
-        ([(0, 0, 0.0), (15, 300, 3.0), (30, 310, 4.0)], 73.0),
-        ([(0, 0, 0.0), (15, 3000, 15.0), (30, 3010, 16.0)], 200.0),  # it has shown what it can do
+        ([(0, 0, 0.0), (15, 300, 3.0), (30, 320, 5.0)], 73.0),
+        ([(0, 0, 0.0), (15, 3000, 15.0), (30, 3020, 17.0)], 200.0),  # it has shown what it can do
         ([(0, 900, 90.0), (15, 100, 1.0), (30, 400, 4.0)], 100.0),  # another process
         ([(0, 0, 0.0), (15, 0, 15.0), (30, 0, 30.0), (45, 450, 40.0)], 11.25),  # a batch longer than a look
-        ([(0, 0, 0.0), (15, 0, 0.0), (30, 20, 0.2), (45, 90, 0.9)], 100.0),  # little by little
+        ([(0, 0, 0.0), (15, 0, 0.0), (30, 20, 0.2), (45, 210, 2.1)], 100.0),  # little by little
     ],
 )
 def test_capacity_is_what_was_done_in_busy_time(totals: list[tuple[float, int, float]], expected: float | None) -> None:
