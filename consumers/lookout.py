@@ -16,6 +16,8 @@ READING: dict[str, Any] = {
     "isolation.level": "read_committed",
     "fetch.wait.max.ms": 50,
     "max.partition.fetch.bytes": 64 * 1024,
+    "queued.max.messages.kbytes": 1024,
+    "fetch.queue.backoff.ms": 20,
 }
 """Properties of a consumer that looks at one record now and then."""
 
@@ -83,16 +85,15 @@ class Lookout:
         self, asked: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
     ) -> dict[Partition, _Seen]:
         found: dict[Partition, _Seen] = {}
-        places = [TopicPartition(*at, offset) for at, offset in asked.items()]
-        self._consumer.assign(places)
-        self._consumer.resume(places)  # one that was paused the last time still is
+        self._consumer.incremental_assign([TopicPartition(*at, offset) for at, offset in asked.items()])
         while len(found) < len(asked) and not deadline.expired:
             wait_s = min(POLL_S, deadline.remaining_s())
             for message in self._consumer.consume(len(asked) - len(found), wait_s):
                 at = (message.topic() or "", message.partition() or 0)
                 if at in asked and at not in found:
                     found[at] = _Seen(asked[at], ends[at], _ahead(message, ends[at]))
-                    self._consumer.pause([TopicPartition(*at)])
+                    # Not paused: to resume it the next time would cost a second of silence, every other time.
+                    self._consumer.incremental_unassign([TopicPartition(*at)])
         return found
 
 

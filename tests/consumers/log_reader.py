@@ -14,31 +14,29 @@ class LogReader:
         self.logs = logs
         self.assigned: list[dict[Partition, int]] = []
         self.held: dict[Partition, int] = {}
-        self.paused: set[Partition] = set()
         self.commits: dict[Partition, int] = {}
         self.error: KafkaError | None = None
         self.silent: set[Partition] = set()
 
-    def assign(self, places: list[TopicPartition]) -> None:
-        self.held = {(at.topic, at.partition): at.offset for at in places}
-        self.assigned.append(dict(self.held))
+    def incremental_assign(self, places: list[TopicPartition]) -> None:
+        given = {(at.topic, at.partition): at.offset for at in places}
+        assert not given.keys() & self.held.keys(), "librdkafka takes none that is assigned already"
+        self.held |= given
+        self.assigned.append(given)
 
     def unassign(self) -> None:
         self.held = {}
 
-    def pause(self, places: list[TopicPartition]) -> None:
-        """Give out nothing of these, also when they come back, as librdkafka does."""
-        self.paused |= {(at.topic, at.partition) for at in places}
-
-    def resume(self, places: list[TopicPartition]) -> None:
-        self.paused -= {(at.topic, at.partition) for at in places}
+    def incremental_unassign(self, places: list[TopicPartition]) -> None:
+        for at in places:
+            self.held.pop((at.topic, at.partition))
 
     def committed(self, wanted: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         places = [(at.topic, at.partition) for at in wanted]
         return [TopicPartition(*at, self.commits.get(at, -1001)) for at in places]
 
     def consume(self, n: int, _timeout_s: float) -> list[Message]:
-        return [self._next(at) for at in sorted(set(self.held) - self.silent - self.paused)][:n]
+        return [self._next(at) for at in sorted(set(self.held) - self.silent)][:n]
 
     def _next(self, at: Partition) -> Message:
         place: dict[str, Any] = {"topic": at[0], "partition": at[1]}
