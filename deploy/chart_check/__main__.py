@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 import yaml
 
 from chart_check import links, observing, pods, scaling, settings
-from chart_check.cases import NEWEST, Case, Helm, cases, helm, kept_part
+from chart_check.cases import NEWEST, ROOT, Case, Helm, cases, helm, kept_part
 from chart_check.kinds import against_definitions, against_kubernetes, against_types
 from chart_check.rendered import Rendered
 
@@ -66,12 +67,12 @@ def check(helm: Helm, case: Case, judges: Judges, *, write: bool) -> Iterator[st
     helm.lint(case)
     for version in case.versions:
         text = helm.render(case, version)
-        yield from problems(Rendered(text))
-        yield from judges.problems(text, version)
+        # Rules may stumble over what a schema refuses.
+        yield from list(judges.problems(text, version)) or problems(Rendered(text))
     if write:
         case.kept.write_text(kept_part(text))
     elif not case.kept.is_file() or case.kept.read_text() != kept_part(text):
-        yield f"{case.kept}: is not what the chart makes now; run deploy/chart.sh --write"
+        yield f"{case.kept.relative_to(ROOT)}: is not what the chart makes now; run deploy/chart.sh --write"
 
 
 def blind(judges: Judges) -> Iterator[str]:
@@ -100,7 +101,11 @@ def main() -> int:
     judges = Judges(yaml.safe_load(given.scaled_object.read_text()), given.operator_types)
     found = list(blind(judges))
     with helm(given.helm) as chart:
-        found += [f"{case.name}: {each}" for case in cases() for each in check(chart, case, judges, write=given.write)]
+        for case in cases():
+            try:
+                found += [f"{case.name}: {each}" for each in check(chart, case, judges, write=given.write)]
+            except CalledProcessError as error:  # Helm's own words are on the screen
+                found.append(f"{case.name}: `helm {error.cmd[1]}` fails")
         found += refused(chart)
     sys.stdout.writelines(f"{each}\n" for each in dict.fromkeys(found))
     if not found:

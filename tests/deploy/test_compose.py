@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 import yaml
 from wheel_stage import context, stage
@@ -77,6 +78,27 @@ def test_the_replay_sends_where_the_scorers_read() -> None:
     command: Any = typer.main.get_command(app)
     known = {name for option in command.commands["produce"].params for name in option.opts}
     assert set(told) <= known
+
+
+def walked() -> list[list[str]]:
+    """Return the words of every command of Pelton's in the walk-through."""
+    blocks = re.findall(r"(?ms)^ *```sh\n(.*?)^ *```$", (DEPLOY / "README.md").read_text())
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    ours = [re.search(r"\b(?:exec scorer pelton|run --rm replay) (.+)$", line) for line in lines]
+    return [found[1].split() for found in ours if found]
+
+
+@pytest.mark.parametrize("words", walked(), ids=" ".join)
+def test_commands_of_the_walk_through_have_their_options(words: list[str]) -> None:
+    command: Any = typer.main.get_command(app)
+    name, *arguments = words
+    with command.commands[name].make_context(name, arguments, resilient_parsing=True) as parsed:
+        assert parsed.args == []
+        assert "kafka:19092" in parsed.params.values()
+
+
+def test_the_walk_through_has_commands() -> None:
+    assert {words[0] for words in walked()} == {"scores", "lag", "produce"}
 
 
 def test_the_replay_waits_for_the_topics_and_runs_once() -> None:
