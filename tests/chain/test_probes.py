@@ -12,14 +12,15 @@ from tests.broker.conftest import PACKAGES
 from tests.broker.outside import Outside
 from tests.broker.prober import Answer, Prober, late, net_s
 from tests.broker.served import eventually
+from tests.chain.broker_fault import excused
 from tests.chain.probe_judge import by_name, explains, unexplained
 from tests.chain.probe_scene import Company, Drip, Form, name
 from tests.chain.storm_crew import Crew
 from tests.chain.storm_flow import Flow
 from tests.chain.storm_scene import FINISHED_S, Scene
 
-SINK_FAILING_S = 2
-"""Less than a broker takes to start."""
+QUICK = {"sink_failing_s": 2, "lag_window_s": 10, "unready_after_s": 2, "ready_after_s": 3}
+"""Less than a broker takes to start, and than the longest batch."""
 SHORT = Form(lasts_s=28, batch_s=5, python_s=4, away_s=0, stall_s=7)
 LONG = Form(lasts_s=120, batch_s=20, python_s=20, away_s=12, stall_s=30)
 
@@ -42,7 +43,9 @@ def test_b13_b17_half_a_minute_of_trouble_and_every_probe_tells_the_truth(
 def test_b13_b17_two_minutes_of_trouble_and_every_probe_tells_the_truth(
     own_kafka: OwnKafka, tmp_path: Path, record_property: Tell, delivery: str
 ) -> None:
-    company, prober = suffer(own_kafka(), delivery, LONG, tmp_path)
+    kafka = own_kafka()
+    with excused(kafka):
+        company, prober = suffer(kafka, delivery, LONG, tmp_path)
     check_hang(company)
     dips = check_probes(company, prober, record_property)
     away = next(event for event in company.events if event.kind == "broker")
@@ -57,11 +60,8 @@ def suffer(kafka: LocalKafka, delivery: str, form: Form, folder: Path) -> tuple[
         drip, flow = Drip(kafka.bootstrap, scene.source), Flow(kafka.bootstrap, scene.sink)
 
         def settings(number: int) -> dict[str, Any]:
-            obedient = {
-                "model": str(PACKAGES / "obedient" / "1"),
-                "health": {"stall_s": form.stall_s, "sink_failing_s": SINK_FAILING_S},
-            }
-            return scene.settings(number) | obedient
+            own = {"model": str(PACKAGES / "obedient" / "1"), "drain_s": 2 * form.batch_s}
+            return scene.settings(number) | own | {"health": {"stall_s": form.stall_s, **QUICK}}
 
         with Crew(settings, folder) as crew, Prober(folder) as prober:
             company = Company(crew, prober, drip, flow, kafka, folder)

@@ -1,0 +1,35 @@
+"""What is excused by a fault of the broker: a wait that never ends, and nothing without the broker's own word."""
+
+from pathlib import Path
+
+import pytest
+
+from pelton.local_kafka import LocalKafka
+from tests.chain.broker_fault import SKIPPED, excused
+
+TOLD = f"INFO TransactionMarkerChannelManager - Couldn't find leader endpoint for partitions Set(s-0), {SKIPPED}"
+
+
+def broker(folder: Path, *lines: str) -> LocalKafka:
+    kafka = LocalKafka(folder)
+    kafka.log_file.write_text("\n".join(("started", *lines)))
+    return kafka
+
+
+@pytest.mark.parametrize("lives_since", [0, 1])
+def test_a_wait_that_never_ends_is_excused_by_the_brokers_own_word(tmp_path: Path, lives_since: int) -> None:
+    kafka = broker(tmp_path, TOLD)
+    if lives_since:
+        kafka.log_file.replace(kafka.log_file.with_suffix(".log.1"))
+    with pytest.raises(pytest.xfail.Exception, match="did not come to pass"), excused(kafka):
+        pytest.fail("it did not come to pass")
+
+
+def test_a_wait_that_never_ends_is_not_excused_without_it(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match="did not come to pass"), excused(broker(tmp_path)):
+        pytest.fail("it did not come to pass")
+
+
+def test_what_has_come_and_is_wrong_is_not_excused(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="twice"), excused(broker(tmp_path, TOLD)):
+        raise AssertionError("twice")
