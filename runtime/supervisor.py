@@ -19,7 +19,7 @@ from pelton.errors import Fenced, SettingsError
 from pelton.gpus import Gpus
 from pelton.health import Verdict, WorkerView
 from pelton.keeper import Keeper
-from pelton.merged_metrics import MergedMetrics
+from pelton.merged_metrics import merge
 from pelton.metrics import SupervisorMetrics
 from pelton.reports import EXIT_FENCED, EXIT_SETTINGS
 from pelton.scale_watch import ScaleWatch
@@ -54,7 +54,6 @@ class Supervisor:
         told = settings.to_json().encode()
         care = Care(settings.health.stall_s, grace_s=min(5.0, settings.drain_s), **settings.restart.model_dump())
         self._keepers = [Keeper(index, command, told, care, self._metrics) for index in range(worker_count(settings))]
-        self._metrics.registry.register(MergedMetrics(self._texts))
         self._survey = Survey(self._metrics, Gpus())
         self._verdicts = {"startup": self._startup, "live": self._live, "ready": self._ready}
         self._scaling = ScaleWatch(settings, settings.scale, self._keepers) if settings.scale else None
@@ -185,4 +184,4 @@ class Supervisor:
 
     def _exposition(self) -> str:
         self._survey.take(self._keepers, {name: verdict() for name, verdict in self._verdicts.items()})
-        return self._metrics.exposition()
+        return self._metrics.exposition() + merge(self._texts())
