@@ -160,6 +160,17 @@ def test_a_record_that_does_not_come_in_time_is_counted_unseen_and_has_no_age(
     assert (behind, behind.oldest_s) == (Behind(6, 4, 10), None)
 
 
+def test_what_was_passed_once_is_no_rewind_when_the_next_record_takes_its_time(
+    lag_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag_file, "LOOK_S", 0.01)
+    lag, admin, reader = lag_of({AT: (0, 101)}, logs={AT: {}})
+    assert lag.behind({AT: Reached(100)}, 1.0) == {AT: Behind(0, 101, 101)}
+    admin.ends[AT] = (0, 103)
+    reader.silent = {AT}
+    assert lag.behind({AT: Reached(100)}, 1.0) == {AT: Behind(2, 101, 103)}
+
+
 def test_the_age_is_by_our_clock_and_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag_file.time, "time", lambda: 5000.0)
     told = [Behind(3, 7, 10, time_ms).oldest_s for time_ms in (4_990_500, 5_000_000, 5_060_000, None)]

@@ -379,6 +379,19 @@ def test_positions_follow_what_was_polled_for_whoever_looks_from_another_thread(
     assert one.source.positions == {at(2): 7}
 
 
+@pytest.mark.parametrize("how", ["revoke", "lose"])
+def test_a_position_leaves_with_its_partition(kafka: FakeKafka, member: MAKE, clock: Any, how: str) -> None:
+    """It may come back at a lower offset, and that is no rewind."""
+    fill(kafka, "in", 2, 7)
+    one = member(kafka)
+    one.poll()
+    clock.now_s += 1.0
+    one.poll()
+    getattr(one.consumer, how)(at(2))
+    one.poll()
+    assert one.source.positions == {}
+
+
 def test_leaving_revokes_what_is_owned(kafka: FakeKafka, member: MAKE) -> None:
     one = member(kafka)
     one.poll()

@@ -190,6 +190,17 @@ def test_b17_partitions_that_move_begin_anew_and_without_any_it_is_ready(watched
     }
 
 
+def test_b17_while_partitions_move_nobody_is_blamed(watched: MAKE) -> None:
+    one = watched()
+    one.walk.consumer.paused = {("in", 1)}
+    assert one.seconds(70, write=1) == ["ok", "stall"]
+    one.walk.consumer.revoke(("in", 0))
+    assert one.seconds(20, write=1) == ["ok"]  # and 0 may be anybody's until the group has said more
+    one.walk.consumer.give(("in", 0))
+    one.walk.consumer.paused = {("in", 1)}
+    assert one.seconds(2, write=1)[-1] == "stall"
+
+
 def test_b05_a_poll_loop_that_is_silent_with_records_left_is_a_stop(watched: MAKE) -> None:
     one = watched()
     one.seconds(20, write=1)

@@ -139,7 +139,7 @@ def test_the_answer_has_what_scalers_and_people_read() -> None:
         ([look(10**6, partitions=5)] * 2, {"workers": 2}, 3, "that is all"),
         ([look(10**6, members=8)] * 2, {}, 4, "that is all"),  # members without a partition are of no use
         ([look(100), look(100)], {"min": 2}, 2, "by scale.min"),
-        ([look(members=4), look(members=4)], {}, 4, "kept over the cooldown"),  # it has not watched for long enough
+        ([look(members=2), look(members=4)], {}, 4, "kept over the cooldown"),  # it has not watched for long enough
     ],
 )
 def test_bounds_and_what_is_said_of_them(
