@@ -13,8 +13,7 @@ from pelton.errors import SettingsError
 from pelton.schemas.kafka_properties import is_secret
 from pelton.schemas.settings import Settings, load_settings
 
-POD = {"POD_NAME": "pelton-0", "POD_NAMESPACE": "scoring"}
-FIELDS = {"metadata.name": "POD_NAME", "metadata.namespace": "POD_NAMESPACE"}
+NAMESPACE, POD = "scoring", "score-pelton-0"
 IDENTITY = "$(POD_NAMESPACE).$(POD_NAME)"
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 
@@ -32,15 +31,16 @@ def file_of(chart: Rendered) -> str:
     raise SettingsError(f"no ConfigMap of this chart is mounted as {path}")
 
 
-def environment(container: Object) -> dict[str, str]:
-    """Return the container's environment as Kubernetes would make it for pod 0; secrets get a stand-in."""
+def environment(container: Object, pod: str = POD) -> dict[str, str]:
+    """Return the container's environment as Kubernetes would make it for a pod; secrets get a stand-in."""
+    fields = {"metadata.name": pod, "metadata.namespace": NAMESPACE}
     made: dict[str, str] = {}
     for variable in container.get("env", ()):
         if "value" in variable:
             made[variable["name"]] = _VARIABLE.sub(lambda found: made.get(found[1], found[0]), variable["value"])
         else:
             field = variable["valueFrom"].get("fieldRef", {}).get("fieldPath")
-            made[variable["name"]] = POD[FIELDS[field]] if field else "stand-in"
+            made[variable["name"]] = fields[field] if field else "stand-in"
     return made
 
 
@@ -55,14 +55,14 @@ def secret_files(chart: Rendered) -> set[str]:
     }
 
 
-def settings_of(chart: Rendered) -> Settings:
-    """Return the settings of pod 0, with stand-ins for secrets. Raises SettingsError as `pelton serve` would."""
+def settings_of(chart: Rendered, pod: str = POD) -> Settings:
+    """Return the settings of a pod, with stand-ins for secrets. Raises SettingsError as `pelton serve` would."""
     with tempfile.TemporaryDirectory() as folder:
         path, stand_in = Path(folder) / "pelton.yaml", Path(folder) / "stand-in"
         path.write_text(file_of(chart))
         stand_in.write_text("stand-in")
         secrets = secret_files(chart)
-        made = environment(chart.scorer)
+        made = environment(chart.scorer, pod)
         found = {name: str(stand_in) if value in secrets else value for name, value in made.items()}
         return load_settings(path, {}, found)
 
