@@ -128,7 +128,7 @@ class Source:
         if (error := message.error()) is None:
             return False
         topic, why = message.topic(), failure(error).args[0]
-        self._errors.warn(error, topic)
+        self._on_error(error, topic)
         if topic is not None:
             self.problems[topic] = why
             if error.code() == NO_RESET:
@@ -148,8 +148,8 @@ class Source:
         self._consumer = self.ledger.consumer = self._open()
         self.joined, self._join_due = False, Deadline.after(NAME_EVERY_S)
 
-    def _on_error(self, error: KafkaError) -> None:
-        self._errors.warn(error)
+    def _on_error(self, error: KafkaError, topic: str | None = None) -> None:
+        self._errors.warn(error, topic)
         if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             self.problems[GROUP] = error.str()
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 
 import structlog
 import torch
@@ -23,6 +24,7 @@ from pelton.progress import Progress
 from pelton.relay import Relay
 from pelton.replica import Seat
 from pelton.reports import Reporter, StatusReport
+from pelton.rights import check_rights
 from pelton.roads import build_roads
 from pelton.schemas.settings import Settings
 from pelton.states import WorkerState
@@ -32,7 +34,7 @@ from pelton.watch import Watch
 log = structlog.get_logger(__name__)
 
 REPORT_EVERY_S = 1.0
-START_S = 2.0
+START_S = ASK_S = 2.0
 SPANS_S = 5.0
 LAST_SPANS_S = 1.0
 
@@ -86,7 +88,13 @@ class Serving:
         for road in roads:
             if isinstance(road.sink, ExactSink) and not self._begin_transactions(road.sink, stopping):
                 return 0
-        watch = Watch(roads, self._reporter, identity=self._identity, health=settings.health)
+        watch = Watch(
+            roads,
+            self._reporter,
+            identity=self._identity,
+            health=settings.health,
+            ask_rights=partial(check_rights, settings, ASK_S),
+        )
         self._reporter.report_every(REPORT_EVERY_S, watch.status, watch.metrics)
         for road in roads:
             road.source.join(Handover(road, watch.joined, watch.moving))

@@ -1,7 +1,7 @@
 """What a worker tells of itself: its state, its status and its metrics, looked at once a second."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 import msgspec
@@ -12,6 +12,7 @@ from pelton.busy import Busy
 from pelton.consumers.batch import Lane
 from pelton.consumers.lag import Lag
 from pelton.deadline import Deadline
+from pelton.doubted_rights import DoubtedRights
 from pelton.errors import KafkaFailure
 from pelton.partition_view import PartitionView
 from pelton.reports import Reporter, StatusReport
@@ -38,12 +39,14 @@ class Watch:
         *,
         identity: StatusReport,
         health: Health,
+        ask_rights: Callable[[], None] = lambda: None,
     ) -> None:
         self._roads, self._reporter = list(roads), reporter
         self._views = [PartitionView(road, lag, health) for road, lag in roads.items()]
         self._metrics = self._roads[0].metrics
         self._identity, self._sink_failing_s = identity, health.sink_failing_s
         self._worst, self._busy = WorstLag(health), Busy(self._roads)
+        self._rights = DoubtedRights(self._roads, ask_rights)
         self._reach_due = Deadline.after(REACH_EVERY_S)
         self._unreachable = ""
         self._draining = False
@@ -130,7 +133,7 @@ class Watch:
             self._tell(WorkerState.JOINING, self._unreachable or problems)
         elif self._unreachable or stuck:
             self._tell(WorkerState.BLOCKED, self._unreachable or waiting)
-        elif unreadable := self._unreadable() or self._denied():
+        elif unreadable := self._unreadable() or self._rights.lacking():
             self._tell(WorkerState.BLOCKED, unreadable)
         else:
             moving = any(road.source.rebalancing for road in self._roads)
@@ -152,9 +155,6 @@ class Watch:
     def _problems(self) -> str:
         found = {topic: why for road in self._roads for topic, why in road.source.problems.items()}
         return "; ".join(f"{topic}: {why}" for topic, why in sorted(found.items()))
-
-    def _denied(self) -> str:
-        return next((road.source.commits.denied for road in self._roads if road.source.commits.denied), "")
 
     def _unreadable(self) -> str:
         found = {at: why for road in self._roads for at, why in road.source.unreadable.items()}

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pelton.errors import AccessDenied
+from pelton.errors import AccessDenied, CallExpired
+from pelton.producers.client import RequestReplyClient
 from pelton.rights import check_rights
 from pelton.schemas.settings import Settings
 
+from .guarded import Guarded
 from .outside import Outside, Position, Record, event
 from .place import PARTITIONS, Place
 from .rights import documented
@@ -101,3 +103,38 @@ def test_a_right_that_is_taken_away_is_missed_by_name_and_no_record_is_lost_or_b
             served.eventually(lambda: set(there.letters(place.topics["dead"])) == set_aside)  # noqa: B023
     if delivery == "exactly-once":
         assert {len(found) for found in there.scores(place.topics["scores"]).values()} == {1}
+
+
+@pytest.mark.timeout(120, func_only=True)
+def test_requests_are_answered_with_the_documented_rights_alone(place: Place, guarded: Guarded, tmp_path: Path) -> None:
+    rights = [right for who in ("worker", "worker, requests") for right in documented(who, place.names)]
+    guarded.allow(place.user, rights)
+    caller = f"caller-of-{place.user}"
+    guarded.user(caller)
+    guarded.allow(caller, documented("caller", place.names))
+    answers = {"requests": place.topics["questions"], "replies": place.topics["answers"]}
+    with Served(place.settings(requests=place.requests), tmp_path) as served:
+        served.until_ready()
+        with RequestReplyClient(kafka=guarded.properties(caller), **answers) as client:
+            assert client.call_many([{"x": x} for x in range(EVENTS)]) == [2 * x for x in range(EVENTS)]
+        *reads, write = documented("worker, requests", place.names)
+        for right in reads:
+            guarded.forbid(place.user, right)
+            served.eventually(lambda: re.search("uthorization.failed|no right to", reason(served), re.IGNORECASE))
+            guarded.allow(place.user, [right])
+            served.until_ready()
+        with RequestReplyClient(kafka=guarded.properties(caller), **answers) as client:
+            assert client.call({"x": 4}) == 8
+            guarded.forbid(place.user, write)
+            refused = f"{place.topics['answers']}.*uthorization failed|uthorization failed.*{place.topics['answers']}"
+            served.eventually(lambda: _fails(client) and re.search(refused, served.log_text()))
+            guarded.allow(place.user, [write])
+            served.eventually(lambda: not _fails(client))
+
+
+def _fails(client: RequestReplyClient) -> bool:
+    try:
+        client.call({"x": 4}, deadline_s=1.0)
+    except CallExpired:
+        return True
+    return False
