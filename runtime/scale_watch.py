@@ -77,7 +77,7 @@ class ScaleWatch:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()  # to the end of its pipes: else they outlive us
 
     def _hear(self, told: Told) -> None:
         if told.failed:
