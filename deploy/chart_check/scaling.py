@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from chart_check.rendered import Rendered, name_of
 from chart_check.settings import settings_of
+from pelton.metrics import TABLE
 
 NEVER = {"excludePersistentLag", "allowIdleConsumers", "scaleToZeroOnInvalidOffset"}
 
@@ -87,4 +88,13 @@ def scale_triggers(chart: Rendered) -> Iterator[str]:
                 yield "metrics-api trigger: only an AverageValue of 1 makes the value the number of replicas"
 
 
-RULES = (owner, bounds, kafka_triggers, scale_triggers)
+def metrics(chart: Rendered) -> Iterator[str]:
+    """What a HorizontalPodAutoscaler asks for are metrics of ours."""
+    known = {metric.name for metric in TABLE}
+    for scaler in chart.of("HorizontalPodAutoscaler"):
+        asked = {each["external"]["metric"]["name"] for each in scaler["spec"]["metrics"]}
+        if unknown := sorted(asked - known):
+            yield f"HorizontalPodAutoscaler: asks for {unknown}, which nobody tells"
+
+
+RULES = (owner, bounds, kafka_triggers, scale_triggers, metrics)

@@ -93,9 +93,10 @@ def identity(chart: Rendered) -> Iterator[str]:
 
 def no_secrets(chart: Rendered) -> Iterator[str]:
     """No secret is written down: neither in the settings nor in a variable."""
-    kafka: dict[str, Any] = (yaml.safe_load(file_of(chart)) or {}).get("kafka", {})
-    for name in filter(is_secret, kafka):
-        yield f"kafka.{name}: lies in a ConfigMap; take it from a Secret"
+    told: dict[str, Any] = yaml.safe_load(file_of(chart)) or {}
+    names = [f"{group}.{name}" for group, value in told.items() for name in (value if isinstance(value, dict) else ())]
+    for name in filter(is_secret, [*names, *told]):
+        yield f"{name}: lies in a ConfigMap; take it from a Secret"
     for pod in chart.pods:
         for container in pod.containers():
             for variable in container.get("env", ()):

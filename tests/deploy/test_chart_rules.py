@@ -14,6 +14,7 @@ KEPT = {path.stem: path.read_text() for path in sorted((Path(__file__).parent / 
 ROOT = Path(__file__).resolve().parents[2]
 GONE = object()
 WITH_PASSWORD = "kafka: {sasl.password: hunter2}\nmodel: m\nstream: {topics: [a], group: g, sink: b}"
+WITH_TOKEN = "admin: {token: 0123456789abcdef}\nmodel: m\nstream: {topics: [a], group: g, sink: b}"
 WITH_TYPO = "model: m\nstram: {topics: [a], group: g, sink: b}"
 _SHORT = {
     "pod": "StatefulSet/spec/template/spec",
@@ -172,6 +173,8 @@ BROKEN: list[tuple[str, str, Any, str]] = [
         "scraped: annotations: ask port 9",
     ),
     ("requests", "trigger/metadata/topic", "other", "kafka triggers: watch [('delay-requests', 'other')], not"),
+    ("cpu", "ConfigMap/data/pelton.yaml", WITH_TOKEN, "no_secrets: admin.token: lies in a Config"),
+    ("hpa", "HorizontalPodAutoscaler/spec/metrics/0/external/metric/name", "pelton_lag", "metrics: HorizontalPodAuto"),
     ("keda-scale", "ScaledObject/spec/maxReplicaCount", 9, "scales between (2, 9), while /scale answers by min=2"),
     ("keda-scale", "ScaledObject/spec/minReplicaCount", 1, "scales between (1, 8), while"),
     ("keda-scale", "trigger/metadata/targetValue", "2", "scale_triggers: metrics-api trigger: wanted_replicas"),
