@@ -62,7 +62,7 @@ class LagState(StrEnum):
     WARN = "warn"
     """Records are finished, but the lag never shrinks: more capacity is needed. No fault of the worker's."""
     REWIND = "rewind"
-    """The worker stands before where it stood: offsets were set back, or the topic was made anew."""
+    """The worker stands before where it stood: the topic was made anew, or the broker lost records."""
     STALL = "stall"
     """Records are left and polled for, and none is finished."""
     STOP = "stop"

@@ -1,11 +1,16 @@
 """`/scale` of a served model on a real Kafka: what it says of the group, and where it comes from."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import psutil
+import pytest
 
-from .conftest import Serve
+from pelton.local_kafka import LocalKafka
+from pelton.topics import create
+
+from .conftest import Serve, settings_for
 from .outside import Hold, Outside, Record, event
 from .served import Served
 
@@ -70,3 +75,21 @@ def test_an_asker_that_dies_takes_nobody_along(serve: Serve) -> None:
     assert served.health("ready") == (200, [])
     assert served.stop() == 0
     assert not one.is_running()
+
+
+@pytest.mark.timeout(120, func_only=True)
+def test_while_the_broker_is_away_the_last_answer_grows_old(own_kafka: Callable[..., LocalKafka], serve: Serve) -> None:
+    kafka = own_kafka()
+    address = kafka.bootstrap
+    create(address, {"in": N, "out": 1, "dead": 1})
+    stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead"}
+    served = serve(settings=settings_for(address, "obedient", stream, scale={"every_s": 0.5}))
+    with Outside(address) as outside:
+        outside.send("in", *(Record(event(x), partition=x % N) for x in range(20)))
+    known = served.eventually(lambda: served.lag() == 0 and scale(served).get("lag_records") == 0 and scale(served))
+    kafka.kill()
+    old = served.eventually(lambda: (now := scale(served))["age_s"] > 3 and now)
+    assert {**old, "age_s": 0} == {**known, "age_s": 0} | {name: old[name] for name in ("reason", "arrival_per_s")}
+    kafka.up()
+    served.eventually(lambda: scale(served)["age_s"] < 2)
+    served.eventually(lambda: served.health("ready") == (200, []))
