@@ -25,7 +25,7 @@ class Broker:
 
 @pytest.fixture
 def source() -> Any:
-    return SimpleNamespace(problems={}, commits=SimpleNamespace(denied=""))
+    return SimpleNamespace(problems={}, commits=SimpleNamespace(denied="", n_refused=0))
 
 
 @pytest.fixture
@@ -47,8 +47,6 @@ def test_nobody_is_asked_while_nothing_is_in_doubt(rights: DoubtedRights, source
     assert rights.lacking() == ""
     source.problems["in"] = "no topic"
     assert look_again(rights) == ""
-    source.commits.denied = "offsets cannot be committed"
-    assert look_again(rights) == "offsets cannot be committed"
     assert broker.asked == 0
 
 
@@ -62,7 +60,28 @@ def test_a_doubt_is_asked_about_until_it_is_settled(rights: DoubtedRights, sourc
     assert look_again(rights) == "no right to READ group g"
     assert GROUP in source.problems
     broker.answer = None
+    look_again(rights)
     assert look_again(rights) == ""
     assert GROUP not in source.problems
     assert look_again(rights) == ""
-    assert broker.asked == 3
+    assert broker.asked == 4
+
+
+def test_a_commit_that_was_refused_is_no_reason_once_nothing_is_refused_any_more(
+    rights: DoubtedRights, source: Any, broker: Broker
+) -> None:
+    """The member is idle: no commit comes that could be taken."""
+    source.commits.denied, source.commits.n_refused = "offsets cannot be committed", 3
+    assert rights.lacking() == "offsets cannot be committed"
+    look_again(rights)
+    assert rights.lacking() == ""
+    assert source.commits.denied == ""
+
+
+def test_a_broker_that_tells_no_rights_and_refuses_all_the_same_is_believed(
+    rights: DoubtedRights, source: Any, broker: Broker
+) -> None:
+    source.commits.denied = "offsets cannot be committed"
+    for _ in range(5):
+        source.commits.n_refused += 1
+        assert look_again(rights) == "offsets cannot be committed"
