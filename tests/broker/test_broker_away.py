@@ -38,7 +38,7 @@ def reason(served: Served) -> str:
 
 
 @pytest.mark.timeout(180, func_only=True)
-def test_b40_b46_b10_broker_away_at_the_start_in_the_middle_and_at_the_end(
+def test_b40_b46_b10_b52_broker_away_at_the_start_in_the_middle_and_at_the_end(
     own_kafka: Callable[..., LocalKafka], serve: Serve
 ) -> None:
     port = kafka_config.choose_ports(None, None).client

@@ -42,11 +42,14 @@ def expected_scores() -> np.ndarray:
 
 
 class Fill(threading.Thread):
-    """Sends events at a steady rate until there are `at_least` so many and enough has happened meanwhile."""
+    """Sends events at a steady rate until there are `at_least` so many and enough has happened meanwhile.
+
+    `arrived` of them are at the broker: after a restart of it this client may stand still while the workers do not.
+    """
 
     def __init__(self, brokers: str, topic: str, rate: int, at_least: int = 0) -> None:
         super().__init__(daemon=True)
-        self.sent = 0
+        self.sent = self.arrived = 0
         self.enough = threading.Event()
         self.refused: list[Any] = []
         self._topic, self._rate, self._at_least = topic, rate, at_least
@@ -67,5 +70,7 @@ class Fill(threading.Thread):
         self.refused += [None] * self._producer.flush(20)
 
     def _delivered(self, error: Any, _: Message) -> None:
-        if error is not None:
+        if error is None:
+            self.arrived += 1
+        else:
             self.refused.append(error)
