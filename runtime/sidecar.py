@@ -35,6 +35,8 @@ class Sidecar:
         if scale is not None:
             app.router.add_get("/scale", _json_or_503(scale))
         routes = [resource.canonical for resource in app.router.resources()]
+        if scale is None:
+            app.router.add_get("/scale", _not_set)
         app.router.add_get("/", _json(lambda: {"routes": routes}))
         self._listener = Listener("sidecar", app)
 
@@ -68,6 +70,10 @@ def _text(metrics: Callable[[], str]) -> _Handler:
         return web.Response(body=metrics().encode(), headers={"Content-Type": _METRICS_TYPE})
 
     return text
+
+
+async def _not_set(_request: web.Request) -> web.Response:
+    return web.json_response({"reason": "the settings have no `scale:`"}, status=404)
 
 
 def _json_or_503(known: Callable[[], Mapping[str, Any] | None]) -> _Handler:

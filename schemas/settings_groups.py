@@ -27,8 +27,9 @@ class Stream(Group):
     static_id: Name | None = Field(
         default=None,
         description="Static membership: stem of the members' `group.instance.id`, to which each worker adds its "
-        "number. Must differ between processes of one group: else the first one ends with exit code 4, or, with "
-        "`group.protocol: consumer`, the second one waits for it.",
+        "number: a worker that was killed takes its partitions back as soon as it is there again; without it, they "
+        "wait for `session.timeout.ms` (45 s). Must differ between processes of one group: else the first one ends "
+        "with exit code 4, or, with `group.protocol: consumer`, the second one waits for it.",
     )
     sink: Topic = Field(description="Topic that the scores are written to.")
     dead_letter: Topic = Field(

@@ -54,7 +54,9 @@ def _leaves(mapping: Mapping[Any, Any], origin: str, groups: set[str]) -> Iterat
     for key, value in mapping.items():
         _check_name(str(key), key, origin)
         group, dot, name = key.partition(".")
-        if key in groups and isinstance(value, Mapping):
+        if key in groups and value == {}:
+            yield (key,), {}, origin  # `scale: {}` asks for what is off without it, by its defaults
+        elif key in groups and isinstance(value, Mapping):
             for inner, setting in value.items():
                 _check_name(f"{key}.{inner}", inner, origin)
                 yield (key, inner), setting, origin
@@ -72,7 +74,9 @@ def _check_name(path: str, name: Any, origin: str) -> None:
 
 def _put(data: dict[str, Any], place: Place, value: Any) -> None:
     group = data if len(place) == 1 else data.setdefault(place[0], {})
-    if isinstance(group, dict):  # else a lower source has a wrong value here, and validation will name it
+    if len(place) == 1 and value == {}:
+        data.setdefault(place[0], {})  # an empty group takes nothing away from what a lower source says
+    elif isinstance(group, dict):  # else a lower source has a wrong value here, and validation will name it
         group[place[-1]] = value
 
 

@@ -3,9 +3,12 @@
 import json
 import math
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -50,8 +53,31 @@ def test_the_golden_cases_of_the_page_are_right() -> None:
 
 def test_the_package_of_the_page_scores_as_the_page_says(churn: Path) -> None:
     space: dict[str, Any] = {}
-    exec(compile(blocks("python")[1], "model-package.md", "exec"), space)
+    exec(compile(blocks("python")[2], "model-package.md", "exec"), space)
     assert space["scores"] == [leaves(24, 3, plus=False)]
+
+
+class HalfOfTheLinks:
+    """What scikit-learn's classifiers look like to a model: a row of two probabilities for each row of features."""
+
+    def predict_proba(self, rows: np.ndarray) -> np.ndarray:
+        return np.stack([1 - rows[:, 0] / 2, rows[:, 0] / 2], axis=1)
+
+
+def test_a_model_without_torch_is_a_class_as_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[Path] = []
+    joblib = SimpleNamespace(load=lambda path: loaded.append(path) or HalfOfTheLinks())
+    monkeypatch.setitem(sys.modules, "joblib", joblib)
+    folder = tmp_path / "1"
+    folder.mkdir()
+    (folder / "model.py").write_text(blocks("python")[1])
+    (folder / "model.yaml").write_text(
+        'name: spam\nversion: "1"\nentry: model:Spam\noutput: {type: number}\ngolden: golden.jsonl\n'
+        "input: {type: object, properties: {links: {type: number}, capitals: {type: number}}}\n"
+    )
+    (folder / "golden.jsonl").write_text('{"event": {"links": 2, "capitals": 0}, "score": 1}\n')
+    assert score_events(folder, [{"links": 1, "capitals": 7}, {"links": 0.5, "capitals": 0}]) == [0.5, 0.25]
+    assert [path.name for path in loaded] == ["forest.joblib"]
 
 
 def test_what_the_page_says_of_rows_and_shapes_holds(churn: Path) -> None:

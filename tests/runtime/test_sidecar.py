@@ -105,4 +105,4 @@ async def test_scale_is_there_where_it_is_wanted_and_503_while_it_is_unknown() -
 
 async def test_without_settings_for_it_there_is_no_scale(http: aiohttp.ClientSession) -> None:
     async with http.get("/scale") as answer:
-        assert answer.status == 404
+        assert (answer.status, await answer.json()) == (404, {"reason": "the settings have no `scale:`"})

@@ -182,3 +182,20 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_no_file_at_all() -> None:
     stream = {"topics": "a", "group": "g", "sink": "s"}
     assert load_settings(None, {"model": "m", "stream": stream}, {}).stream.topics == ("a",)
+
+
+def test_an_empty_group_asks_for_what_is_off_without_it(file: Path) -> None:
+    assert load(file).scale is None
+    assert load(file, {"PELTON_SCALE": "{}"}).scale is not None
+    file.write_text(FILE + "scale: {}\n")
+    scale = load(file).scale
+    assert scale is not None
+    assert (scale.min, scale.drain_s) == (1, 120)
+    within = load(file, {"PELTON_SCALE__MAX": "3"}).scale
+    assert within is not None
+    assert within.max == 3
+
+
+def test_an_empty_group_takes_nothing_away(file: Path) -> None:
+    assert load(file, {"PELTON_QUEUE": "{}"}).queue.max_records == 1000
+    assert load(file, queue={}).queue.max_records == 1000
