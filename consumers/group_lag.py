@@ -84,7 +84,8 @@ class GroupLag:
         deadline = Deadline.after(timeout_s)
         self._calls.begin(timeout_s)
         try:
-            committed, members = self._committed(deadline), self._members(deadline)
+            # In this order: asked for offsets while the coordinator only starts, the client crashes (librdkafka #5040).
+            members, committed = self._members(deadline), self._committed(deadline)
             wanted = sorted(self._partitions(deadline) if self._topics else {*committed, *members})
             if not wanted:
                 raise KafkaFailure(
