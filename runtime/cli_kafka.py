@@ -59,7 +59,8 @@ def down(
     """Stop Kafka; its topics stay for the next start."""
     with _clear_errors():
         kafka = _local_kafka(data_dir)
-        _out().print("Kafka is down" if kafka.down() else "Kafka was not up")
+        none = f"no Kafka of {escape(str(kafka.data_dir))} was up; --data-dir names another"
+        _out().print("Kafka is down" if kafka.down() else none, soft_wrap=True)
         if delete_data:
             kafka.delete_data()
             _out().print("its data are deleted")
