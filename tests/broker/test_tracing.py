@@ -4,15 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 from .asked import desk, desk_alone
 from .collector import Collector, collecting
 from .conftest import Serve
 from .outside import Outside, Record, event
-
-pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-
-from opentelemetry.sdk.trace import TracerProvider
 
 N = 40
 

@@ -1,29 +1,49 @@
 """Faults of broker and client that look like ours, when a wait after a restart of the broker never ends."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from pelton.local_kafka import LocalKafka
 
+T = TypeVar("T")
 SKIPPED = "these partitions are likely deleted already and hence can be skipped"
 """What Kafka 4.4 logs when it starts, takes partitions that have no leader for a moment for deleted ones, and calls a
 transaction ended without having written so into them (see DESIGN.md, "Known limits")."""
 
 
-@contextmanager
-def excused(why: Callable[[], str]) -> Iterator[None]:
-    """Excuse that something inside the block never comes to pass, if `why` has a reason outside of Pelton.
+class Spoilt(Exception):
+    """A run that broker or generator have spoilt: it proves nothing, neither way."""
 
-    What has come, and is wrong, is not excused.
+
+@contextmanager
+def spoilt_by(why: Callable[[], str]) -> Iterator[None]:
+    """Tell a run spoilt if something inside the block never comes to pass, and `why` has a reason outside of Pelton.
+
+    What has come, and is wrong, is wrong.
     """
     try:
         yield
     except pytest.fail.Exception as error:
         if reason := why():
-            pytest.xfail(f"{reason}: {str(error)[:200]}")
+            raise Spoilt(f"{reason}: {str(error)[:200]}") from error
         raise
+
+
+def unspoilt(run: Callable[[Path], T], folder: Path) -> T:
+    """Return what a run gives, made once more if it was spoilt; a second spoilt one fails."""
+    first, second = folder / "first", folder / "second"
+    first.mkdir(exist_ok=True)
+    second.mkdir(exist_ok=True)
+    try:
+        return run(first)
+    except Spoilt as spoilt:
+        sys.stderr.write(f"a spoilt run is made once more: {spoilt}\n")
+    return run(second)
 
 
 def skipped_an_end(kafka: LocalKafka) -> str:

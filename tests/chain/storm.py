@@ -8,7 +8,7 @@ from types import TracebackType
 
 from pelton.local_kafka import LocalKafka
 from tests.broker.served import Served, eventually
-from tests.chain.broker_fault import excused
+from tests.chain.broker_fault import spoilt_by
 from tests.chain.storm_crew import Crew, frozen, holds
 from tests.chain.storm_flow import Flow
 from tests.chain.storm_plan import Blow
@@ -74,7 +74,7 @@ class Storm(AbstractContextManager["Storm"]):
     def await_flow(self) -> None:
         """Wait until every partition has given a score of an event sent from now on."""
         n_sent, n_arrived = self._fill.sent, self._fill.arrived
-        with excused(lambda: "no event comes any more" if 0 < n_arrived == self._fill.arrived else ""):
+        with spoilt_by(lambda: "no event comes any more" if 0 < n_arrived == self._fill.arrived else ""):
             eventually(
                 lambda: self._flow.reached(n_sent), FLOWS_S, lambda: f"{self._flow.silent_s()}\n{self._crew.logs()}"
             )

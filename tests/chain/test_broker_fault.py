@@ -1,11 +1,11 @@
-"""What is excused by a fault of the broker: a wait that never ends, and nothing without the broker's own word."""
+"""What a fault of the broker spoils: a wait that never ends, and nothing without the broker's own word."""
 
 from pathlib import Path
 
 import pytest
 
 from pelton.local_kafka import LocalKafka
-from tests.chain.broker_fault import SKIPPED, excused, skipped_an_end
+from tests.chain.broker_fault import SKIPPED, Spoilt, skipped_an_end, spoilt_by, unspoilt
 
 TOLD = f"INFO TransactionMarkerChannelManager - Couldn't find leader endpoint for partitions Set(s-0), {SKIPPED}"
 
@@ -17,21 +17,37 @@ def broker(folder: Path, *lines: str) -> LocalKafka:
 
 
 @pytest.mark.parametrize("lives_since", [0, 1])
-def test_a_wait_that_never_ends_is_excused_by_the_brokers_own_word(tmp_path: Path, lives_since: int) -> None:
+def test_a_wait_that_never_ends_is_spoilt_by_the_brokers_own_word(tmp_path: Path, lives_since: int) -> None:
     kafka = broker(tmp_path, TOLD)
     if lives_since:
         kafka.log_file.replace(kafka.log_file.with_suffix(".log.1"))
-    with pytest.raises(pytest.xfail.Exception, match="did not come to pass"), excused(lambda: skipped_an_end(kafka)):
+    with pytest.raises(Spoilt, match="did not come to pass"), spoilt_by(lambda: skipped_an_end(kafka)):
         pytest.fail("it did not come to pass")
 
 
-def test_a_wait_that_never_ends_is_not_excused_without_it(tmp_path: Path) -> None:
+def test_a_wait_that_never_ends_is_a_failure_without_it(tmp_path: Path) -> None:
     kafka = broker(tmp_path)
-    with pytest.raises(pytest.fail.Exception, match="did not come to pass"), excused(lambda: skipped_an_end(kafka)):
+    with pytest.raises(pytest.fail.Exception, match="did not come to pass"), spoilt_by(lambda: skipped_an_end(kafka)):
         pytest.fail("it did not come to pass")
 
 
-def test_what_has_come_and_is_wrong_is_not_excused(tmp_path: Path) -> None:
+def test_what_has_come_and_is_wrong_is_a_failure(tmp_path: Path) -> None:
     kafka = broker(tmp_path, TOLD)
-    with pytest.raises(AssertionError, match="twice"), excused(lambda: skipped_an_end(kafka)):
+    with pytest.raises(AssertionError, match="twice"), spoilt_by(lambda: skipped_an_end(kafka)):
         raise AssertionError("twice")
+
+
+def test_a_spoilt_run_is_made_once_more_and_only_once(tmp_path: Path) -> None:
+    left, runs = [Spoilt("once")], list[str]()
+
+    def run(folder: Path) -> str:
+        runs.append(folder.name)
+        if left:
+            raise left.pop()
+        return "proven"
+
+    assert unspoilt(run, tmp_path) == "proven"
+    left += [Spoilt("twice"), Spoilt("once")]
+    with pytest.raises(Spoilt, match="twice"):
+        unspoilt(run, tmp_path)
+    assert runs == ["first", "second"] * 2

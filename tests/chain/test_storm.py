@@ -10,7 +10,7 @@ import pytest
 from pelton.local_kafka import LocalKafka
 from tests.broker.outside import Outside
 from tests.broker.served import eventually
-from tests.chain.broker_fault import excused, skipped_an_end
+from tests.chain.broker_fault import skipped_an_end, spoilt_by, unspoilt
 from tests.chain.storm import Storm
 from tests.chain.storm_counts import counts
 from tests.chain.storm_crew import Crew
@@ -36,7 +36,7 @@ def rage(
 ) -> Verdict:
     """Let a storm rage until it is enough, have the workers finish, and judge."""
     rng = random.Random(seed)
-    with excused(lambda: skipped_an_end(kafka)), Crew(scene.settings, folder) as crew:
+    with spoilt_by(lambda: skipped_an_end(kafka)), Crew(scene.settings, folder) as crew:
         for _ in range(WORKERS):
             crew.add()
         flow = Flow(kafka.bootstrap, scene.sink)
@@ -52,16 +52,19 @@ def rage(
     return scene.verdict(fill.sent)
 
 
-@pytest.mark.timeout(150, func_only=True)
+@pytest.mark.timeout(300, func_only=True)
 def test_a_minute_of_storm_leaves_one_outcome_of_each_event(
     own_kafka: OwnKafka, tmp_path: Path, record_property: Tell
 ) -> None:
-    kafka = own_kafka(config=BROKER_CONFIG)
-    with Outside(kafka.bootstrap) as outside:
-        scene = Scene(outside, "exactly-once")
-        fill = Fill(kafka.bootstrap, scene.source, SHORT_RATE)
-        seed = random.SystemRandom().randrange(10_000)
-        verdict = rage(kafka, scene, fill, tmp_path, seed, lambda storm: storm.lasted_s() > SHORT_S, record_property)
+    def run(folder: Path) -> Verdict:
+        kafka = own_kafka(config=BROKER_CONFIG)
+        with Outside(kafka.bootstrap) as outside:
+            scene = Scene(outside, "exactly-once")
+            fill = Fill(kafka.bootstrap, scene.source, SHORT_RATE)
+            seed = random.SystemRandom().randrange(10_000)
+            return rage(kafka, scene, fill, folder, seed, lambda storm: storm.lasted_s() > SHORT_S, record_property)
+
+    verdict = unspoilt(run, tmp_path)
     assert verdict.exactly_once, verdict
 
 
@@ -72,15 +75,18 @@ def test_a_minute_of_storm_leaves_one_outcome_of_each_event(
 def test_a_long_storm_keeps_the_promise(
     own_kafka: OwnKafka, tmp_path: Path, record_property: Tell, delivery: str, form: str
 ) -> None:
-    kafka = own_kafka(config=BROKER_CONFIG)
-    with Outside(kafka.bootstrap) as outside:
-        scene = Scene(outside, delivery, form)
-        fill = Fill(kafka.bootstrap, scene.source, LONG_RATE)
+    def run(folder: Path) -> Verdict:
+        kafka = own_kafka(config=BROKER_CONFIG)
+        with Outside(kafka.bootstrap) as outside:
+            scene = Scene(outside, delivery, form)
+            fill = Fill(kafka.bootstrap, scene.source, LONG_RATE)
 
-        def enough(storm: Storm) -> bool:
-            return storm.struck["kill"] >= KILLS and fill.sent >= EVENTS
+            def enough(storm: Storm) -> bool:
+                return storm.struck["kill"] >= KILLS and fill.sent >= EVENTS
 
-        seed = random.SystemRandom().randrange(10_000)
-        verdict = rage(kafka, scene, fill, tmp_path, seed, enough, record_property)
+            seed = random.SystemRandom().randrange(10_000)
+            return rage(kafka, scene, fill, folder, seed, enough, record_property)
+
+    verdict = unspoilt(run, tmp_path)
     record_property("verdict", str(verdict))
     assert verdict.exactly_once if delivery == "exactly-once" else verdict.at_least_once, verdict

@@ -7,8 +7,6 @@ import pytest
 from chart_check.kinds import against_definitions, against_kubernetes, schema_of
 from chart_check.rendered import Rendered
 
-pytest.importorskip("kubernetes_validate")  # in [dev]
-
 RENDERED = Path(__file__).parent / "rendered"
 CUSTOM: dict[str, Any] = {"ScaledObject": None, "PodMonitor": None, "PrometheusRule": None}
 # In the manner of KEDA's definition; `make check-deploy` takes the real one.

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
 from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.event_producer import EventProducer
@@ -17,7 +18,6 @@ TRACEPARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 @pytest.fixture
 def span() -> Any:
     """`with span():` makes one the active span."""
-    trace = pytest.importorskip("opentelemetry.trace")
     state = trace.TraceState([("vendor", "1")])
     ids = {"trace_id": 0x4BF92F3577B34DA6A3CE929D0E0E4736, "span_id": 0x00F067AA0BA902B7}
     context = trace.SpanContext(**ids, is_remote=False, trace_flags=trace.TraceFlags(1), trace_state=state)

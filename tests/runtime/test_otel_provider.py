@@ -6,20 +6,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from pelton.errors import SettingsError
-from pelton.schemas.settings import Settings
-from pelton.tracing import Tracing, start_tracing
-
-pytest.importorskip("opentelemetry.sdk")
-
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pelton import otel_provider
+from pelton.errors import SettingsError
 from pelton.otel_tracing import OtelTracing
+from pelton.schemas.settings import Settings
+from pelton.tracing import Tracing, start_tracing
 
 STREAM = {"topics": ["in"], "group": "g", "sink": "out"}
 ON = Settings(model="m", stream=STREAM, tracing={"enabled": True})

@@ -5,22 +5,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from pelton.models.package import load_package
-from pelton.tracing import Traces
-
-from .conftest import PACKAGES
-from .desk_road import DeskRoad
-from .relay_run import Run
-
-pytest.importorskip("opentelemetry.sdk")
-
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from pelton.models.package import load_package
 from pelton.otel_tracing import OtelTracing
+from pelton.tracing import Traces
+
+from .conftest import PACKAGES
+from .desk_road import DeskRoad
+from .relay_run import Run
 
 MAKE = Callable[..., Any]
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
