@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -12,10 +12,15 @@ from rich.table import Table
 
 from pelton.cli_serve import Brokers, Config, chosen, given
 
+if TYPE_CHECKING:
+    from pelton.doctor_findings import Finding
+    from pelton.schemas.settings import Settings
+
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 for warnings too.")] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Load the model, and time its largest batch here.")] = False,
     brokers: Brokers = None,
     config: Config = None,
 ) -> None:
@@ -29,7 +34,7 @@ def doctor(
     from pelton.schemas.settings import load_settings  # noqa: PLC0415
 
     settings = load_settings(chosen(config), given({"kafka": {"bootstrap.servers": brokers}}))
-    found = check(settings, gather(settings))
+    found = check(settings, gather(settings), _time_batch(settings) if batch else ())
     if as_json:
         sys.stdout.write(msgspec.json.encode({"findings": [asdict(each) for each in found]}).decode() + "\n")
     elif found:
@@ -39,6 +44,13 @@ def doctor(
             table.add_row(f"[{style}]{each.level}[/]", escape(each.where), escape(each.what), escape(each.change))
         Console().print(table)
     else:
-        Console().print(f"{len(RULES)} checks, nothing found")
+        Console().print(f"{len(RULES) + batch} checks, nothing found")
     if found and (strict or found[0].level is Level.ERROR):
         raise typer.Exit(1)
+
+
+def _time_batch(settings: "Settings") -> "list[Finding]":
+    from pelton.doctor_batch import time_largest_batch, too_long  # noqa: PLC0415 - torch comes along
+
+    took_s = time_largest_batch(settings)
+    return [] if took_s is None else list(too_long(settings, took_s))

@@ -1,7 +1,7 @@
 """What would go wrong with these settings on this cluster, and what to change."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pelton.doctor_facts import ClusterFacts, Rights
 from pelton.doctor_findings import Finding, Level, error, warning
@@ -15,9 +15,9 @@ LEAST_POLL_MS = 10_000
 """Twice what a handover may take; its own file is not imported, as torch would come along."""
 
 
-def check(settings: Settings, facts: ClusterFacts) -> list[Finding]:
-    """Return all that is found, errors first."""
-    found = [finding for rule in RULES for finding in rule(settings, facts)]
+def check(settings: Settings, facts: ClusterFacts, also: Iterable[Finding] = ()) -> list[Finding]:
+    """Return all that is found, with what was found elsewhere, errors first."""
+    found = [finding for rule in RULES for finding in rule(settings, facts)] + list(also)
     return sorted(found, key=lambda finding: finding.level is not Level.ERROR)
 
 
