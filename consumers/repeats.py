@@ -44,8 +44,9 @@ class Repeats:
     Whoever takes a partition over begins without them: a repeat may then be computed again.
     """
 
-    def __init__(self, window_s: float, most: int) -> None:
-        self._window_s, self._most = window_s, most
+    def __init__(self, window_s: float, most: int, most_bytes: int) -> None:
+        self._window_s, self._most, self._most_bytes = window_s, most, most_bytes
+        self._bytes = 0
         self._lock = threading.Lock()
         self._pending: dict[_Place, _Pending] = {}
         self._answered: OrderedDict[_Place, _Answered] = OrderedDict()
@@ -87,6 +88,7 @@ class Repeats:
             del self._pending[place]
             if answer is not None:
                 self._answered[place] = _Answered(known.body, answer, time.monotonic() + self._window_s)
+                self._bytes += _weight(place, answer)
             return known.waiting
 
     def forget(self, partitions: list[Partition]) -> None:
@@ -96,6 +98,7 @@ class Repeats:
             for places in (self._pending, self._answered):
                 for place in [place for place in places if place[0] in gone]:
                     del places[place]
+            self._bytes = sum(_weight(place, answered.answer) for place, answered in self._answered.items())
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._answered)
@@ -104,11 +107,17 @@ class Repeats:
         now_s = time.monotonic()
         while self._answered:
             oldest = next(iter(self._answered.values()))
-            if oldest.until_s > now_s and len(self._answered) <= self._most:
+            full = len(self._answered) > self._most or self._bytes > self._most_bytes
+            if oldest.until_s > now_s and not full:
                 return
-            self._answered.popitem(last=False)
+            place, answered = self._answered.popitem(last=False)
+            self._bytes -= _weight(place, answered.answer)
 
 
 def _place(call: Call) -> _Place | None:
     address = call.address
     return None if address is None else (call.origin, address)
+
+
+def _weight(place: _Place, answer: bytes) -> int:
+    return len(place[1][0]) + len(answer)

@@ -86,8 +86,8 @@ class EventProducer:
             raise self._refusal
         value = event if isinstance(event, bytes) else encode_value(event)
         fields = event if isinstance(event, Mapping) else {}
-        known = event_id or _text(fields, self._id_field)
         told = list(headers)
+        known = event_id or _text(fields, self._id_field) or _text(dict(told), IDEMPOTENCY_KEY)
         if not any(name == TRACEPARENT for name, _ in told):
             told += trace_headers()
         if event_id or not known:
@@ -158,4 +158,4 @@ class EventProducer:
 def _text(fields: Mapping[str, Any], name: str | None) -> str | None:
     if name is None or (value := fields.get(name)) is None:
         return None
-    return value if isinstance(value, str) else str(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

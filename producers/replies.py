@@ -66,7 +66,8 @@ class Replies:
             done(Sent.FORBIDDEN)
             return
         self._under_way.begin()
-        self.topics.when_known(topic, partial(self._produce, Envelope(head, value, trace_id, done)))
+        ready = partial(self._produce, Envelope(head, value, trace_id, done))
+        self.topics.when_known(topic, ready, head.reply_partition or 0)
 
     def serve(self, timeout_s: float = 0) -> None:
         """Serve delivery reports."""

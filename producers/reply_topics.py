@@ -13,7 +13,7 @@ from pelton.deadline import Deadline
 
 log = structlog.get_logger(__name__)
 
-MISSING_FOR_S = 5.0
+BELIEVED_S = 5.0
 KEPT = 1024
 
 # What a broker takes for a name; anything else is not even asked for.
@@ -35,22 +35,23 @@ class ReplyTopics:
         self.allows = lru_cache(KEPT)(self._allows)  # asked twice for each request, and a tenth of its cost
         """Tell whether answers may go to a topic: a pattern of the allow-list matches its name."""
         self._known: dict[str, int] = {}
-        self._missing: dict[str, Deadline] = {}
+        self._looked: dict[str, Deadline] = {}
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Callable[[int], None]]] = {}
         self._wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._look_up, name="reply-topics", daemon=True).start()
 
-    def when_known(self, topic: str, then: Callable[[int], None]) -> None:
-        """Call `then` with the number of partitions of a topic, 0 if it does not exist: now, or once it is known."""
-        if (n := self._known.get(topic)) is not None:
+    def when_known(self, topic: str, then: Callable[[int], None], partition: int = 0) -> None:
+        """Call `then` with the number of partitions of a topic, 0 if it does not exist: now, or once it is known.
+
+        One that has no such `partition` is looked up anew after a while: topics grow.
+        """
+        if (n := self._known.get(topic, 0)) > partition:
             then(n)
             return
         with self._lock:
-            n = self._known.get(topic)
-            if n is None and topic in self._missing and not self._missing[topic].expired:
-                n = 0
-            if n is None:
+            n = self._known.get(topic, 0)
+            if n <= partition and not (topic in self._looked and not self._looked[topic].expired):
                 self._waiting.setdefault(topic, []).append(then)
                 if len(self._waiting[topic]) == 1:
                     self._wanted.put(topic)
@@ -61,6 +62,7 @@ class ReplyTopics:
         """Look a topic up anew before the next answer: the broker no longer knows it."""
         with self._lock:
             self._known.pop(topic, None)
+            self._looked.pop(topic, None)
 
     @property
     def waiting(self) -> int:
@@ -82,10 +84,8 @@ class ReplyTopics:
             with self._lock:
                 if n:
                     self._known[topic] = n
-                    self._missing.pop(topic, None)
-                else:
-                    self._missing = {name: until for name, until in self._missing.items() if not until.expired}
-                    self._missing[topic] = Deadline.after(MISSING_FOR_S)
+                self._looked = {name: until for name, until in self._looked.items() if not until.expired}
+                self._looked[topic] = Deadline.after(BELIEVED_S)
                 told = self._waiting.pop(topic, [])
             for then in told:
                 then(n)

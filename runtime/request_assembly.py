@@ -41,7 +41,7 @@ def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Des
         max_records=POLL_RECORDS,
     )
     batcher, offsets = _batcher(settings, requests, engine.model), Offsets()
-    repeats = Repeats(requests.repeats_s, requests.max_repeats)
+    repeats = Repeats(requests.repeats_s, requests.max_repeats, requests.max_repeat_bytes)
     topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
     versions = (package.manifest.version, package.version_address)
     served = {package.name, *(f"{package.name}@{version}" for version in versions)}

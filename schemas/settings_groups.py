@@ -101,6 +101,9 @@ class Requests(Group):
         "limit. Brokers can limit principals and client ids besides.",
     )
     max_repeats: Count = Field(default=100_000, description="Most requests remembered for that.")
+    max_repeat_bytes: Count = Field(
+        default=64 * 1024 * 1024, description="Most bytes of answers and correlation ids remembered for that."
+    )
 
     @property
     def named_reply_topics(self) -> list[str]:

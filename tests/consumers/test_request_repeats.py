@@ -39,9 +39,12 @@ def call(
     return Call(head, ("asked", at), 1, 0, 0.0, until_s)
 
 
+MOST_BYTES = 1000
+
+
 @pytest.fixture
 def repeats() -> Repeats:
-    return Repeats(WINDOW_S, 3)
+    return Repeats(WINDOW_S, 3, MOST_BYTES)
 
 
 def answer(repeats: Repeats, given: Call, body: bytes, value: bytes) -> None:
@@ -134,6 +137,26 @@ def test_b23_no_more_answers_are_kept_than_the_bound_and_the_oldest_go_first(rep
         *[Seen.ANSWERED] * 2,
         *[Seen.NEW] * 2,
     ]
+
+
+def test_b23_no_more_bytes_are_kept_than_the_bound(repeats: Repeats) -> None:
+    """Of ids as of answers: a caller may make either as long as its topic lets it."""
+    answer(repeats, call(b"first"), b"body", b"x")
+    answer(repeats, call(b"long answer"), b"body", b"x" * MOST_BYTES)
+    answer(repeats, call(b"long id" * 200), b"body", b"x")
+    answer(repeats, call(b"last"), b"body", b"x")
+    assert repeats.look(call(b"last"), b"body") == (Seen.ANSWERED, b"x")
+    assert [repeats.look(call(name), b"body")[0] for name in (b"first", b"long answer", b"long id" * 200)] == [
+        Seen.NEW
+    ] * 3
+
+
+def test_b23_what_has_left_weighs_nothing(repeats: Repeats) -> None:
+    answer(repeats, call(b"gone", at=1), b"body", b"x" * (MOST_BYTES - 10))
+    repeats.forget([("asked", 1)])
+    for name in (b"one", b"two"):
+        answer(repeats, call(name), b"body", b"x" * (MOST_BYTES // 2 - 10))
+    assert [repeats.look(call(name), b"body")[0] for name in (b"one", b"two")] == [Seen.ANSWERED] * 2
 
 
 def test_b23_one_that_takes_long_keeps_no_others_in_memory(repeats: Repeats, clock: Any) -> None:

@@ -42,6 +42,12 @@ def test_each_event_is_told_where_it_lies_in_order(make: Make, kafka: FakeKafka)
     assert kafka.producers[0].config["enable.idempotence"] is True
 
 
+def test_an_id_that_the_headers_bring_is_kept(make: Make, kafka: FakeKafka) -> None:
+    make().send({"n": 1}, headers=[("idempotency-key", b"mine")]).result(20)
+    (message,) = kafka.read("events")
+    assert (message.key(), message.headers()) == (b"mine", [("idempotency-key", b"mine")])
+
+
 def test_what_is_refused_is_told_to_its_sender_alone(make: Make, kafka: FakeKafka) -> None:
     producer = make(**{"batch.num.messages": 1})
     kafka.refuse = lambda message: DENIED if message.value() == b"bad" else None

@@ -138,6 +138,23 @@ def test_a_missing_topic_is_not_asked_for_again_for_five_seconds(
     assert broker.asked == ["team-x", "team-x"]
 
 
+def test_b50_a_partition_added_later_is_found_within_five_seconds(
+    topics: ReplyTopics, broker: Broker, heard: Heard, clock: Clock
+) -> None:
+    topics.when_known("answers", heard.by("first"))
+    heard.after(1)
+    broker.topics["answers"] = 5
+    topics.when_known("answers", heard.by("too soon"), 4)
+    assert heard.told[-1] == ("too soon", 3)
+    clock.now_s += 5.1
+    topics.when_known("answers", heard.by("old partition"), 2)
+    assert heard.told[-1] == ("old partition", 3)
+    assert broker.asked == ["answers"]
+    topics.when_known("answers", heard.by("new partition"), 4)
+    assert heard.after(4)[-1] == ("new partition", 5)
+    assert broker.asked == ["answers", "answers"]
+
+
 def test_a_topic_that_is_gone_is_looked_up_anew(topics: ReplyTopics, broker: Broker, heard: Heard) -> None:
     topics.when_known("answers", heard.by("before"))
     heard.after(1)
@@ -166,4 +183,4 @@ def test_b23_missing_topics_are_remembered_no_longer_than_that(topics: ReplyTopi
         topics.when_known(f"team-{n}", heard.by(f"{n}"))
         heard.after(n + 1)
         clock.now_s += 1.0
-    assert len(topics._missing) <= 6
+    assert len(topics._looked) <= 6

@@ -18,7 +18,7 @@ def test_beyond_its_limit_a_request_is_answered_without_being_read() -> None:
     read: list[bytes] = []
     codec = SimpleNamespace(decode=lambda value: read.append(value) or Question([1], single=True))
     topics = SimpleNamespace(allows=lambda _: True)
-    repeats = Repeats(60, 10)
+    repeats = Repeats(60, 10, 1000)
     reception = Reception(cast(Any, codec), repeats, cast(Any, topics), Metrics(), Quota(2))
 
     def ask(correlation_id: bytes, topic: str = "mine") -> Any:

@@ -37,6 +37,7 @@ def test_three_settings_are_enough() -> None:
         "stream_share": 0.25,
         "repeats_s": 300,
         "max_repeats": 100_000,
+        "max_repeat_bytes": 64 * 1024 * 1024,
         "calls_per_s": None,
     }
 
