@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
 from pelton import gpus
@@ -133,8 +134,6 @@ def test_a_missing_library_and_a_missing_driver_are_told_and_no_error(monkeypatc
 
 
 def test_the_stand_in_has_the_names_of_the_real_library() -> None:
-    pynvml = pytest.importorskip("pynvml")
-
     ours = {name for name in vars(Nvml) if name.lower().startswith("nvml")}
     assert len(ours) == 5
     assert [name for name in ours if not hasattr(pynvml, name)] == []
