@@ -1,6 +1,7 @@
 """A Kafka that asks who is there and what they may do: SCRAM, PLAIN, client certificates, tokens, and ACLs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,15 @@ class Guarded:
         if bindings := [_binding(name, *right) for right in rights]:
             for future in self.admin.create_acls(bindings).values():
                 future.result(20)
+
+    @contextmanager
+    def allowing(self, name: str, rights: Iterable[Right]) -> Iterator[None]:
+        """Grant rights to a user for a while: those to everything would be seen in every test after this."""
+        self.allow(name, rights)
+        try:
+            yield
+        finally:
+            self.forbid(name)
 
     def forbid(self, name: str, right: Right | None = None) -> None:
         """Take a right of a user back, or every one."""

@@ -49,11 +49,11 @@ def written(place: Place, folder: Path, **kafka: Any) -> Path:
 @pytest.mark.parametrize("kind", PROTOCOLS)
 def test_a_worker_every_command_and_every_client_get_in(kind: str, guarded: Guarded, tmp_path: Path) -> None:
     place = Place(guarded, kind)
-    guarded.allow(place.user, ANYTHING)
     questions, answers = place.topics["questions"], place.topics["answers"]
     noisy = {"kafka": {"debug": "security,broker,conf"}, "log": {"format": "json", "level": "debug"}}
     settings = place.settings(requests=place.requests, delivery="exactly-once", **noisy)
-    with Served(settings, tmp_path) as served, Outside(guarded.bootstrap) as there:
+    anything = guarded.allowing(place.user, ANYTHING)
+    with anything, Served(settings, tmp_path) as served, Outside(guarded.bootstrap) as there:
         served.until_ready()
         with EventProducer(place.kafka, place.topics["events"]) as producer:
             assert producer.send(event(1)).result(20).topic == place.topics["events"]
