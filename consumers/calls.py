@@ -53,7 +53,7 @@ class Call(msgspec.Struct, eq=False):
     def address(self) -> Address | None:
         """Whose request it is, None for one without a correlation id."""
         head = self.head
-        return None if head.correlation_id is None else (head.correlation_id, head.reply_topic, head.reply_partition)
+        return (head.correlation_id, head.reply_topic, head.reply_partition) if head.correlation_id else None
 
     @property
     def trace_id(self) -> str:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -58,26 +60,32 @@ class ScaleWatch:
             await asyncio.sleep(AGAIN_S)
 
     async def _listen(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=_LINE_BYTES,
-            process_group=0,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
+        # Who is cancelled while a process is being made would leave half of it behind: that is waited for.
+        making = asyncio.ensure_future(self._make())
         try:
-            with contextlib.suppress(ConnectionError):
-                process.stdin.write(self._settings.to_json().encode())
-                await process.stdin.drain()
-                process.stdin.close()
+            process = await asyncio.shield(making)
+            assert process.stdout is not None
+            await self._tell(process)
             while line := await process.stdout.readline():
                 self._hear(decode_told(line))
         finally:
+            process = await making
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
             await process.communicate()  # to the end of its pipes: else they outlive us
+
+    async def _make(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            *self._command, stdin=pipe, stdout=pipe, limit=_LINE_BYTES, process_group=0
+        )
+
+    async def _tell(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            process.stdin.write(self._settings.to_json().encode())
+            await process.stdin.drain()
+            process.stdin.close()
 
     def _hear(self, told: Told) -> None:
         if told.failed:

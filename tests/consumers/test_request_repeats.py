@@ -102,10 +102,11 @@ def test_another_caller_or_partition_has_an_answer_of_its_own(repeats: Repeats, 
     assert repeats.look(other(), b"another body")[1] == b"another answer"
 
 
-def test_without_an_id_nothing_is_a_repeat(repeats: Repeats) -> None:
-    for _ in range(2):
-        answer(repeats, call(None), b"body", b"the answer")
-    assert repeats.pending(call(None)) is None
+@pytest.mark.parametrize("correlation_id", [None, b""])
+def test_without_an_id_nothing_is_a_repeat(repeats: Repeats, correlation_id: bytes | None) -> None:
+    for body in (b"body", b"body", b"other"):
+        answer(repeats, call(correlation_id), body, b"the answer")
+    assert repeats.pending(call(correlation_id)) is None
     assert len(repeats) == 0
 
 
