@@ -20,13 +20,15 @@ def rights_needed(settings: Settings) -> tuple[dict[str, str], list[str]]:
     return needed, list(groups_of(settings))
 
 
-def check_rights(settings: Settings, timeout_s: float) -> None:
+def check_rights(settings: Settings, timeout_s: float, *, groups: bool = True) -> None:
     """Raise AccessDenied, which names every right that a worker lacks; what the broker does not tell is not missed.
+
+    Without `groups` only topics are asked about: the member itself hears whether its group lets it in.
 
     Raises BrokerUnavailable when no broker answers about the topics in time, SettingsError without a client.
     """
-    needed, groups = rights_needed(settings)
-    lacks = [*_of_topics(settings.kafka, needed, timeout_s), *_of_groups(settings.kafka, groups)]
+    needed, joined = rights_needed(settings)
+    lacks = [*_of_topics(settings.kafka, needed, timeout_s), *_of_groups(settings.kafka, joined if groups else [])]
     if lacks:
         raise AccessDenied("; ".join(lacks))
 

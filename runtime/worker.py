@@ -12,7 +12,15 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from pelton.errors import AccessDenied, Fenced, KafkaFailure, PackageError, SettingsError, TopicMissing
+from pelton.errors import (
+    AccessDenied,
+    BrokerUnavailable,
+    Fenced,
+    KafkaFailure,
+    PackageError,
+    SettingsError,
+    TopicMissing,
+)
 from pelton.logs import configure_logs
 from pelton.progress import Progress
 from pelton.reports import EXIT_FATAL, EXIT_FENCED, EXIT_SETTINGS, Reporter, end_with_parent
@@ -88,12 +96,13 @@ class Worker:
 
     def _find_topics(self) -> dict[str, int] | None:
         """Wait until the sink and the dead-letter topic exist; return their partitions, or None when stopped."""
-        attempt, told = 0, ""
+        attempt, told, unheard = 0, "", False
         self._reporter.state(WorkerState.JOINING)
         while not self._stopping.is_set():
             try:
-                return self._look_up()
+                return self._look_up(groups=not unheard)
             except KafkaFailure as error:
+                unheard = isinstance(error, BrokerUnavailable)
                 wait_s = RETRY_S[min(attempt, len(RETRY_S) - 1)]
                 attempt += 1
                 self._reporter.state(WorkerState.JOINING, str(error))
@@ -103,11 +112,12 @@ class Worker:
                 self._stopping.wait(wait_s)
         return None
 
-    def _look_up(self) -> dict[str, int]:
+    def _look_up(self, *, groups: bool) -> dict[str, int]:
+        """Ask for rights and topics; not about groups where the broker is only coming back (DESIGN, "Known limits")."""
         from pelton.rights import check_rights  # noqa: PLC0415
         from pelton.topics import describe  # noqa: PLC0415
 
-        check_rights(self._settings, LOOK_UP_S)
+        check_rights(self._settings, LOOK_UP_S, groups=groups)
         stream = self._settings.stream
         needed = [stream.sink, stream.dead_letter] if stream else []
         found = describe(dict(self._settings.kafka), needed, timeout_s=LOOK_UP_S)

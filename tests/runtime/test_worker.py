@@ -91,7 +91,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     stub.Serving = Serving  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pelton.serving", stub)
     monkeypatch.setattr("pelton.topics.describe", made.describe)
-    monkeypatch.setattr("pelton.rights.check_rights", lambda *_: None)
+    monkeypatch.setattr("pelton.rights.check_rights", lambda *_, **__: None)
     monkeypatch.setattr(worker_file, "RETRY_S", (0.0,))
     return made
 
@@ -121,6 +121,23 @@ def test_a_worker_loads_warms_joins_and_serves(worker: Worker, script: Script, t
     assert worker.run() == 0
     assert told.states == [("loading", ""), ("warming", ""), ("joining", "")]
     assert script.served == [(TOPICS, 2)]
+
+
+def test_b40_groups_are_not_asked_about_while_a_broker_is_only_coming_back(
+    worker: Worker, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client may abort when such a question times out; a right that lacks is asked for until it is there."""
+    answers: list[Exception | None] = [AccessDenied("no right"), BrokerUnavailable("away"), None]
+    asked: list[bool] = []
+
+    def check(*_: Any, groups: bool) -> None:
+        asked.append(groups)
+        if (answer := answers.pop(0)) is not None:
+            raise answer
+
+    monkeypatch.setattr("pelton.rights.check_rights", check)
+    assert worker.run() == 0
+    assert asked == [True, True, False]
 
 
 @pytest.mark.parametrize("error", [SettingsError("no such device"), PackageError("no weights")])
