@@ -110,7 +110,7 @@ class GroupLag:
                 oldest_s=0.0 if ahead.offset is None else age_s(ahead.time_ms),
                 member=members.get(at, ""),
             )
-            for at, ahead in ((at, aheads.get(at, Ahead())) for at in wanted)
+            for at, ahead in ((at, aheads[at]) for at in wanted)
         ]
 
     def close(self) -> None:
@@ -152,10 +152,9 @@ class GroupLag:
     def _ahead(
         self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
     ) -> dict[Partition, Ahead]:
-        """Return what is ahead of each partition that has not reached its end."""
-        wanted = {at: offset for at, offset in reached.items() if offset < ends[at]}
-        found = self._lookout.look(wanted, ends, deadline)
-        if missing := len(wanted) - len(found):
+        """Return what is ahead of each partition."""
+        found = self._lookout.look(reached, ends, deadline)
+        if missing := len(reached) - len(found):
             raise BrokerUnavailable(f"no answer in time from {missing} partitions")
         return found
 

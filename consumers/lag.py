@@ -82,9 +82,8 @@ class Lag:
         self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], by: Deadline
     ) -> dict[Partition, Ahead]:
         """Return the next records; one that does not come in time makes nobody wait, and is counted unseen."""
-        wanted = {at: offset for at, offset in reached.items() if offset < ends[at]}
         try:
-            return self._lookout.look(wanted, ends, Deadline.after(min(LOOK_S, by.remaining_s())))
+            return self._lookout.look(reached, ends, Deadline.after(min(LOOK_S, by.remaining_s())))
         except KafkaException as error:
             raise failure(error) from error
 

@@ -69,17 +69,18 @@ class Lookout:
     ) -> dict[Partition, Ahead]:
         """Return what is ahead of each partition's offset in `reached`; those that took too long are left out.
 
-        Raises KafkaException when the broker refuses.
+        At an end nothing is, and nobody is asked. Raises KafkaException when the broker refuses.
         """
-        known = {at: seen for at, seen in self._seen.items() if at in reached and seen.answers(reached[at], ends[at])}
-        asked = {at: self.passed(at, offset) for at, offset in reached.items() if at not in known}
+        left = {at: offset for at, offset in reached.items() if offset < ends[at]}
+        known = {at: seen for at, seen in self._seen.items() if at in left and seen.answers(left[at], ends[at])}
+        asked = {at: self.passed(at, offset) for at, offset in left.items() if at not in known}
         if asked:
             try:
                 known |= self._read(asked, ends, deadline)
             finally:
                 self._consumer.unassign()
         self._seen |= known
-        return {at: seen.ahead for at, seen in known.items()}
+        return dict.fromkeys(reached.keys() - left, Ahead()) | {at: seen.ahead for at, seen in known.items()}
 
     def _read(
         self, asked: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
