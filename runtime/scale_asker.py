@@ -18,8 +18,6 @@ from pelton.reports import end_with_parent
 from pelton.scale_control import GroupLook
 from pelton.schemas.settings import Settings
 
-LOOK_S = 10.0
-
 
 class GroupTold(msgspec.Struct, frozen=True):
     """One group: topic, number, how far it has come and the end of each partition."""
@@ -65,7 +63,7 @@ def look(lags: Sequence[GroupLag]) -> Told:
 
 
 def _told(lag: GroupLag) -> GroupTold:
-    found = lag.look(LOOK_S)
+    found = lag.look()
     # What is not to be read, behind the last record, is no lag: only records count.
     places = [(at.topic, at.partition, at.end - at.records, at.end) for at in found]
     return GroupTold(places, lag.members)

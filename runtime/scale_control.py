@@ -57,7 +57,7 @@ class ScaleControl:
         self._arrivals, self._done = list[Slope](), list[Slope]()
         self._wants: deque[tuple[float, int]] = deque()
         self._first_s: float | None = None
-        self._wanted = self._coming = 0
+        self._wanted = 0
         self._coming_at_s = 0.0
 
     def see(self, at_s: float, groups: Sequence[GroupLook], start_s: float) -> ScaleAnswer:
@@ -115,7 +115,7 @@ class ScaleControl:
             replicas=seen.replicas,
             drain_s=self._scale.drain_s,
             start_s=seen.start_s,
-            coming=self._coming,
+            coming=self._wanted,
             coming_in_s=max(0.0, self._coming_at_s - at_s),
         )
 
@@ -129,9 +129,9 @@ class ScaleControl:
 
     def _ask_for(self, at_s: float, wanted: int, seen: ScaleAnswer) -> None:
         """Note when those will be there that are wanted now and were not before."""
-        if wanted > max(self._coming, seen.replicas):
+        if wanted > max(self._wanted, seen.replicas):
             self._coming_at_s = at_s + seen.start_s
-        self._wanted = self._coming = wanted
+        self._wanted = wanted
 
 
 def _rate(slopes: list[Slope], at_s: float, offsets: Sequence[dict[Partition, int]]) -> float | None:
