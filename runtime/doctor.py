@@ -8,7 +8,7 @@ from pelton.doctor_findings import Finding, Level, error, warning
 from pelton.doctor_topics import existence, parallelism, replication, retention, sizes
 from pelton.replica import id_stem
 from pelton.schemas.settings import Settings
-from pelton.settings_roles import READ, groups_of, inputs_of, roles_of
+from pelton.settings_roles import groups_of, inputs_of, right_to, roles_of
 
 SKEW_MS = 2_000
 LEAST_POLL_MS = 10_000
@@ -50,7 +50,7 @@ def _protocol(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
 
 def _permissions(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     for topic, role in roles_of(settings).items():
-        needed = "READ" if role in READ else "WRITE"
+        needed = right_to(role)
         if topic in facts.topics and _lacks(facts.topics[topic].rights, needed):
             yield error(role, f"no right to {needed} {topic}", f"grant {needed} on the topic")
     for group, role in groups_of(settings).items():

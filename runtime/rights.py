@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, TopicCollection
 from pelton.admin_calls import AdminCalls
 from pelton.errors import AccessDenied, BrokerUnavailable
 from pelton.schemas.settings import Settings
-from pelton.settings_roles import READ, groups_of, roles_of
+from pelton.settings_roles import groups_of, right_to, roles_of
 
 _MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
 GROUP_ANSWER_S = 2.0
@@ -16,7 +16,7 @@ GROUP_ANSWER_S = 2.0
 
 def rights_needed(settings: Settings) -> tuple[dict[str, str], list[str]]:
     """Return the right that a worker needs to each topic that is named, and the groups that it has to READ."""
-    needed = {topic: "READ" if role in READ else "WRITE" for topic, role in roles_of(settings).items()}
+    needed = {topic: right_to(role) for topic, role in roles_of(settings).items()}
     return needed, list(groups_of(settings))
 
 

@@ -19,6 +19,11 @@ def roles_of(settings: Settings) -> dict[str, str]:
     return roles
 
 
+def right_to(role: str) -> str:
+    """Return the right that a worker needs to a topic that stands in this setting."""
+    return "READ" if role in READ else "WRITE"
+
+
 def inputs_of(settings: Settings) -> dict[str, str]:
     """Return the setting of each topic that is read from."""
     return {topic: role for topic, role in roles_of(settings).items() if role in READ}
