@@ -1,6 +1,5 @@
 """How far any consumer group is behind, told by what a reader of committed records could really still read."""
 
-import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,11 @@ from pelton.consumers.lookout import READING, Ahead, Lookout
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure, of_settings
+from pelton.silent_log import silent_log
 
 LOOK_S = 10.0
 
-_silent = logging.getLogger("pelton.group_lag.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent = silent_log("pelton.group_lag.librdkafka")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Send rows into a topic at a steady rate, and count what the broker confirmed."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,10 +8,9 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
+from pelton.silent_log import silent_log
 
-_silent = logging.getLogger("pelton.producers.replay.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent = silent_log("pelton.producers.replay.librdkafka")
 
 DELIVERY_S = 60.0
 """Seconds after which a row that the broker never confirmed counts as failed."""

@@ -1,6 +1,5 @@
 """Requests out: the producer of a client that calls."""
 
-import logging
 import random
 import threading
 from collections.abc import Callable, Mapping
@@ -17,10 +16,9 @@ from pelton.producers.pending_calls import Call
 from pelton.schemas.codes import Code
 from pelton.schemas.headers import CANCEL
 from pelton.schemas.request import Headers
+from pelton.silent_log import silent_log
 
-librdkafka_log = logging.getLogger("pelton.producers.librdkafka")
-librdkafka_log.addHandler(logging.NullHandler())
-librdkafka_log.propagate = False
+librdkafka_log = silent_log("pelton.producers.librdkafka")
 
 SERVE_EVERY = 32
 LOOK_EVERY_S = 60.0

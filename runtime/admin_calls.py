@@ -1,6 +1,5 @@
 """Questions to the broker that end in time, with one of our errors."""
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -12,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from pelton.deadline import Deadline
 from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure
 from pelton.kafka_errors import failure, of_settings
+from pelton.silent_log import silent_log
 
 AGAIN_S = 0.2
 _STARTING = (
@@ -20,9 +20,7 @@ _STARTING = (
     KafkaError.NOT_COORDINATOR,
 )
 
-_silent = logging.getLogger("pelton.admin.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent = silent_log("pelton.admin.librdkafka")
 
 
 class AdminCalls:

@@ -1,6 +1,5 @@
 """What a cluster says of the topics, the group and the rights that settings need; asked for, never changed."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -20,10 +19,9 @@ from pelton.admin_calls import AdminCalls
 from pelton.replica import id_stem
 from pelton.schemas.settings import Settings
 from pelton.settings_roles import groups_of, inputs_of, roles_of
+from pelton.silent_log import silent_log
 
-_silent = logging.getLogger("pelton.doctor.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent = silent_log("pelton.doctor.librdkafka")
 
 Rights = frozenset[str] | None
 """Names of the operations that the principal may do, READ and the like; None where the broker does not say."""

@@ -1,6 +1,5 @@
 """Read topics from a chosen place, outside any consumer group, committed records only."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,10 +16,9 @@ from confluent_kafka import (
 from pelton import topics
 from pelton.errors import KafkaFailure, TopicMissing
 from pelton.kafka_errors import failure
+from pelton.silent_log import silent_log
 
-_silent = logging.getLogger("pelton.topic_reader.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent = silent_log("pelton.topic_reader.librdkafka")
 
 
 class TopicReader:

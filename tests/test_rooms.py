@@ -17,6 +17,7 @@ LEAVES = (
     "metric_labels",
     "metric_table",
     "metrics",
+    "silent_log",
     "supervisor_metrics",
     "verdicts",
 )
