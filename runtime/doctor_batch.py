@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from typing import Any
 
-import torch
-
 from pelton.doctor_findings import Finding, error, warning
+from pelton.engine import load_engine
 from pelton.handover import REVOKE_BUDGET_S
 from pelton.metrics import Metrics
-from pelton.models.device import resolve_device
-from pelton.models.package import load_package
 from pelton.models.scorer import Scorer
+from pelton.progress import Progress
 from pelton.relay import FINISH_SHARE
 from pelton.schemas.settings import Settings
 
@@ -25,16 +23,14 @@ def time_largest_batch(settings: Settings) -> float | None:
     None for a package without golden cases, whose own warm-up is all there is. Raises what a worker's start raises:
     PackageError, SettingsError, OutOfMemory or DeviceLost.
     """
-    torch.set_num_threads(settings.threads)
-    package = load_package(settings.model)
-    model = package.load(str(resolve_device(settings.device, 0)))
-    scorer = Scorer(model, package, settings.batch.max_size, settings.batch.fixed_shape, Metrics())
-    scorer.start()
+    engine = load_engine(settings, 0, Metrics(), Progress.null())
+    engine.scorer.start()
+    package = engine.package
     golden = package.codec().decode([case.event for case in package.golden])
     if not golden:
         return None
     events = list(islice(cycle(golden), settings.batch.max_size))
-    return max(_took_s(scorer, events) for _ in range(TRIES))
+    return max(_took_s(engine.scorer, events) for _ in range(TRIES))
 
 
 def too_long(settings: Settings, took_s: float) -> Iterator[Finding]:

@@ -8,17 +8,14 @@ from dataclasses import asdict
 from functools import partial
 
 import structlog
-import torch
 
 from pelton.committer import Committer
 from pelton.deadline import Deadline
-from pelton.engine import Engine
+from pelton.engine import load_engine
 from pelton.errors import AccessDenied, BrokerUnavailable, ProducerLost, SettingsError
 from pelton.handover import Handover
 from pelton.metrics import Metrics
-from pelton.models.device import gpu_uuid, resolve_device
-from pelton.models.package import load_package
-from pelton.models.scorer import Scorer
+from pelton.models.device import gpu_uuid
 from pelton.producers.exact_sink import ExactSink
 from pelton.progress import Progress
 from pelton.relay import Relay
@@ -55,22 +52,16 @@ class Serving:
 
     def warm_up(self, started_s: float) -> None:
         """Load the model, warm it and check its golden cases; raises PackageError or SettingsError."""
-        settings = self._settings
-        torch.set_num_threads(settings.threads)
-        package = load_package(settings.model)
-        device = str(resolve_device(settings.device, self._index))
-        model = package.load(device)
+        engine = load_engine(self._settings, self._index, self._metrics, self._progress, self._tracing)
         self._reporter.state(WorkerState.WARMING)
-        batch = settings.batch
-        scorer = Scorer(model, package, batch.max_size, batch.fixed_shape, self._metrics)
-        scorer.start()
-        self._engine = Engine(package, model, scorer, self._metrics, self._progress, self._tracing)
+        engine.scorer.start()
+        self._engine, package, device = engine, engine.package, str(engine.device)
         startup_s = time.monotonic() - started_s
         self._identity = StatusReport(
             model=package.name,
             version=package.version_address,
             device=device,
-            gpu=gpu_uuid(torch.device(device)),
+            gpu=gpu_uuid(engine.device),
             startup_s=round(startup_s, 3),
         )
         self._metrics.startup.set(startup_s)
