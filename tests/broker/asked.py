@@ -1,6 +1,7 @@
 """A served model that is asked questions, and a caller by hand who writes every byte of them."""
 
 import json
+import signal
 import struct
 import time
 import uuid
@@ -14,7 +15,7 @@ from confluent_kafka import Message
 from pelton.producers.client import RequestReplyClient
 
 from .conftest import Serve
-from .outside import Outside, Record
+from .outside import Hold, Outside, Record
 from .served import Served
 
 REPLY_PARTITIONS = 4
@@ -109,6 +110,25 @@ def desk(
 def desk_alone(serve: Serve, topic_factory: Callable[..., str], outside: Outside, **settings: Any) -> Desk:
     """Serve `obedient` with requests and without a stream."""
     return desk(serve, topic_factory, outside, streaming=False, **settings)
+
+
+def stop_in_mid_batch(asked: Desk, hold: Hold) -> list[Record]:
+    """Tell the worker to end while the third of 30 questions is in the model; return the questions.
+
+    What it had in hand it ends, and no more: each question committed has its answer.
+    """
+    records = [asked.record({"x": x, **({"hold": hold.file} if x == 2 else {})}) for x in range(30)]
+    asked.outside.send(asked.requests, *records)
+    asked.served.eventually(hold.reached)
+    asked.served.tell(signal.SIGTERM)
+    # The supervisor says so first; it is the worker that has to have heard.
+    asked.served.eventually(lambda: any("waiting" in line for line in asked.served.log("draining")))
+    hold.release()
+    assert asked.served.ended(within_s=12) == 0
+    done = asked.outside.committed(asked.group, asked.requests)[0]
+    assert 2 < done < 30
+    assert [told(answer[0])["data"] for answer in asked.answers(*records[:done])] == [2 * x for x in range(done)]
+    return records
 
 
 def told(message: Message) -> dict[str, Any]:

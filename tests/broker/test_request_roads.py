@@ -1,12 +1,10 @@
 """Requests while something else goes on: a stream with a backlog, a worker that stops."""
 
-import signal
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from .asked import desk, told
+from .asked import desk, stop_in_mid_batch, told
 from .conftest import Serve
 from .outside import Hold, Outside, Record, event
 
@@ -35,19 +33,7 @@ def test_b10_stopped_in_mid_batch_each_request_is_answered_or_left_for_the_next_
     serve: Serve, outside: Outside, topic_factory: Callable[..., str], hold: Hold
 ) -> None:
     asked = desk(serve, topic_factory, outside, drain_s=10, batch={"max_size": 4})
-    wishes: dict[int, dict[str, Any]] = {2: {"hold": hold.file}}
-    records = [asked.record({"x": x, **wishes.get(x, {})}) for x in range(30)]
-    outside.send(asked.requests, *records)
-    asked.served.eventually(hold.reached)
-    asked.served.tell(signal.SIGTERM)
-    # The supervisor says so first; it is the worker that has to have heard.
-    asked.served.eventually(lambda: any("waiting" in line for line in asked.served.log("draining")))
-    hold.release()
-    assert asked.served.ended(within_s=12) == 0
-    done = outside.committed(asked.group, asked.requests)[0]
-    assert 2 < done < 30
-    answers = asked.answers(*records[:done])
-    assert [told(answer[0])["data"] for answer in answers] == [2 * x for x in range(done)]
+    records = stop_in_mid_batch(asked, hold)
     assert outside.members(asked.group) == set()
     assert "Traceback" not in asked.served.log_text()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .asked import Desk, desk_alone, told
+from .asked import Desk, desk_alone, stop_in_mid_batch, told
 from .conftest import Serve
 from .outside import Hold, Outside
 from .served import COMMITS_S
@@ -42,16 +42,7 @@ def test_b10_stopped_in_mid_batch_it_answers_that_and_after_a_second_signal_noth
     serve: Serve, topic_factory: Callable[..., str], outside: Outside, hold: Hold
 ) -> None:
     asked = desk_alone(serve, topic_factory, outside, drain_s=10, batch={"max_size": 4})
-    records = [asked.record({"x": x, **({"hold": hold.file} if x == 2 else {})}) for x in range(30)]
-    outside.send(asked.requests, *records)
-    asked.served.eventually(hold.reached)
-    asked.served.tell(signal.SIGTERM)
-    asked.served.eventually(lambda: any("waiting" in line for line in asked.served.log("draining")))
-    hold.release()
-    assert asked.served.ended(within_s=12) == 0
-    done = outside.committed(asked.group, asked.requests)[0]
-    assert 2 < done < 30
-    assert [told(answer[0])["data"] for answer in asked.answers(*records[:done])] == [2 * x for x in range(done)]
+    records = stop_in_mid_batch(asked, hold)
     again = Desk(serve(settings=asked.served.settings), outside)
     again.served.eventually(lambda: again.answers(*records))
     again.served.eventually(lambda: outside.finished(asked.group, asked.requests))
