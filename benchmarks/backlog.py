@@ -16,11 +16,8 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from benchmarks import steady
-from benchmarks.batch_policy import EACH_MS, FIXED_MS
-from benchmarks.processes import pelton, wait_until_ready
+from benchmarks.batch_policy import EACH_MS, FIXED_MS, timed_model
 from benchmarks.run import broker
-from pelton.producers.client import RequestReplyClient
-from pelton.topics import create
 
 RATE, SECONDS, WARM_S = 200, 20.0, 3.0
 SIZE, BACKLOG = 32, 30_000
@@ -50,15 +47,8 @@ def counted() -> tuple[float, float, float]:
 def measure(brokers: str, folder: Path) -> dict[str, float]:
     """Serve both roads, and return the latencies of requests and the share of the stream."""
     name = f"backlog-{time.time_ns()}"
-    create(brokers, dict.fromkeys((name, f"{name}-a", f"{name}-r", f"{name}-s", f"{name}-s-dead-letters"), 1))
-    fill(brokers, f"{name}-r")
-    requests = {"topics": [name], "group": f"{name}-group", "reply_topics": [f"{name}-a"], "stream_share": SHARE}
-    model = str(Path("benchmarks/timed/1").absolute())
-    batch = {"max_size": SIZE}
-    served = pelton(folder, brokers, f"{name}-r", f"{name}-s", name, PORT, requests=requests, model=model, batch=batch)
-    options = {"kafka": brokers, "requests": name, "replies": f"{name}-a", "deadline_s": 60.0}
-    with served, RequestReplyClient(**options) as client:
-        wait_until_ready(PORT)
+    with timed_model(brokers, folder, name, SIZE, PORT, stream_share=SHARE) as client:
+        fill(brokers, f"{name}-r")
         questions = [{"x": number} for number in range(1_000)]
         steady.latency_ms(client, questions, RATE, WARM_S)
         before, began_s = counted(), time.monotonic()

@@ -11,7 +11,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import pelton, wait_until_ready
 from benchmarks.run import broker
@@ -30,17 +33,27 @@ def theory_per_s(size: int) -> float:
     return size / (FIXED_MS + EACH_MS * size) * 1000
 
 
-def measured_per_s(brokers: str, folder: Path, size: int) -> float:
-    """Serve with batches of at most `size`, let everybody call, and count the answers of a few seconds."""
-    name = f"policy-{size}-{time.time_ns()}"
+@contextmanager
+def timed_model(
+    brokers: str, folder: Path, name: str, size: int, port: int, **requests: Any
+) -> Iterator[RequestReplyClient]:
+    """Serve the model with batches of at most `size`, and yield a client; the stream comes from the topic `name`-r."""
     create(brokers, dict.fromkeys((name, f"{name}-a", f"{name}-r", f"{name}-s", f"{name}-s-dead-letters"), 1))
-    requests = {"topics": [name], "group": f"{name}-group", "reply_topics": [f"{name}-a"]}
-    model = str(Path("benchmarks/timed/1").absolute())
-    batch = {"max_size": size}
-    served = pelton(folder, brokers, f"{name}-r", f"{name}-s", name, PORT, requests=requests, model=model, batch=batch)
+    settings = {
+        "requests": {"topics": [name], "group": f"{name}-group", "reply_topics": [f"{name}-a"], **requests},
+        "model": str(Path("benchmarks/timed/1").absolute()),
+        "batch": {"max_size": size},
+    }
+    served = pelton(folder, brokers, f"{name}-r", f"{name}-s", name, port, **settings)
     options = {"kafka": brokers, "requests": name, "replies": f"{name}-a", "deadline_s": 60.0}
     with served, RequestReplyClient(**options) as client:
-        wait_until_ready(PORT)
+        wait_until_ready(port)
+        yield client
+
+
+def measured_per_s(brokers: str, folder: Path, size: int) -> float:
+    """Serve with batches of at most `size`, let everybody call, and count the answers of a few seconds."""
+    with timed_model(brokers, folder, f"policy-{size}-{time.time_ns()}", size, PORT) as client:
         over = threading.Event()
         counts = [0] * CALLERS
 
