@@ -17,6 +17,8 @@ from pelton.schemas.settings_groups import Health
 from pelton.states import WorkerState
 from pelton.watch import Watch
 
+from .states_told import states_told
+
 MAKE = Callable[..., Any]
 IDENTITY = StatusReport(model="doubler", version="1@abc", device="cpu", startup_s=1.5)
 
@@ -50,15 +52,7 @@ class Look:
 
     def __init__(self, walk: Any, reporter: Reporter) -> None:
         self.walk, self.lag, self.reporter = walk, StatedLag(), reporter
-        self.told: list[tuple[str, str]] = []
-        state = reporter.state
-
-        def tell(new: WorkerState, reason: str = "") -> None:
-            if (new.value, reason) != (self.told[-1] if self.told else None):
-                self.told.append((new.value, reason))
-            state(new, reason)
-
-        reporter.state = tell  # type: ignore[method-assign]
+        self.told = states_told(reporter)
         self.watch = Watch({walk.loop: self.lag}, reporter, identity=IDENTITY, health=Health())
 
     def join(self) -> None:

@@ -15,6 +15,7 @@ from pelton.states import WorkerState
 from pelton.watch import Watch
 
 from .desk_road import DeskRoad
+from .states_told import states_told
 
 MAKE = Callable[..., Any]
 IDENTITY = StatusReport(model="doubler", version="1@abc", device="cpu", startup_s=1.5)
@@ -32,15 +33,7 @@ class Look:
 
     def __init__(self, asked: DeskRoad, reporter: Reporter) -> None:
         self.asked, self._reporter = asked, reporter
-        self.told: list[tuple[str, str]] = []
-        state = reporter.state
-
-        def tell(new: WorkerState, reason: str = "") -> None:
-            if (new.value, reason) != (self.told[-1] if self.told else None):
-                self.told.append((new.value, reason))
-            state(new, reason)
-
-        reporter.state = tell  # type: ignore[method-assign]
+        self.told = states_told(reporter)
         self.watch = Watch({asked.desk: NoLag()}, reporter, identity=IDENTITY, health=Health())  # type: ignore[dict-item]
         asked.desk.source.join(Handover(asked.desk, self.watch.joined, self.watch.moving))
 
