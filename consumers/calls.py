@@ -8,6 +8,7 @@ import msgspec
 
 from pelton.schemas.records import Message, Records
 from pelton.schemas.request import RequestHead, read_head
+from pelton.schemas.trace_context import read_traceparent
 
 Address = tuple[bytes, str | None, int | None]
 """Whose request it is: correlation id, reply topic, reply partition."""
@@ -58,9 +59,8 @@ class Call(msgspec.Struct, eq=False):
     @property
     def trace_id(self) -> str:
         """What to quote when asking about this call: the trace's id, or else the correlation id in hex."""
-        parts = (self.head.traceparent or b"").split(b"-")
-        if len(parts) == 4 and len(parts[1]) == 32 and parts[1].isalnum():
-            return parts[1].decode("ascii", "replace")
+        if context := read_traceparent(self.head.traceparent):
+            return f"{context.trace_id:032x}"
         return (self.head.correlation_id or b"")[:16].hex()
 
 

@@ -110,10 +110,16 @@ def test_an_address_is_id_topic_and_partition() -> None:
     ("parent", "expected"),
     [
         (TRACE, "4bf92f3577b34da6a3ce929d0e0e4736"),
+        (b"00-00000000000000000000000000000abc-00f067aa0ba902b7-00", "00000000000000000000000000000abc"),
+        (b"01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-new", "4bf92f3577b34da6a3ce929d0e0e4736"),
         (None, "c328ff"),
         (b"", "c328ff"),
         (b"00-4bf92f35-00f067aa0ba902b7-01", "c328ff"),
         (b"00-" + b"\xff" * 32 + b"-00f067aa0ba902b7-01", "c328ff"),
+        (b"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "c328ff"),
+        (b"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "c328ff"),
+        (b"00-zzf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "c328ff"),
+        (b"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "c328ff"),
         (b"00-<script>alert(1)</script>xxxxxxxx-00f067aa0ba902b7-01", "c328ff"),
     ],
 )
