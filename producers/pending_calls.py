@@ -37,7 +37,6 @@ class Call:
     partition: int = -1
     """Partition it is sent to, -1 where its key decides."""
     repeats: int = 0
-    sent_s: float = 0.0
     hedged_to: int | None = None
     admission: Any = None
     step: Step = Step.EXPIRE
