@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 import yaml
+from confluent_kafka import Consumer
 
 from pelton.deadline import Deadline
 
@@ -119,6 +120,19 @@ class Served:
         """Return the records left to do over all partitions of all workers, None while one is unknown."""
         lags = [at["lag"] for worker in self.status()["workers"] for at in worker["partitions"]]
         return None if None in lags or not lags else sum(lags)
+
+    def lend_partitions(self, **properties: Any) -> None:
+        """Be a member of the group, with the settings of its own, until it has been given partitions."""
+        mine = {"group.id": self.group, "enable.auto.commit": False, "log_level": 0}
+        member = Consumer(self.settings["kafka"] | mine | properties)
+        member.subscribe([self.source])
+
+        def has_some() -> bool:
+            member.poll(0.02)
+            return bool(member.assignment())
+
+        self.eventually(has_some)
+        member.close()
 
     def metric(self, name: str) -> float:
         """Return a metric's value, added up over workers and labels."""

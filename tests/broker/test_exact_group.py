@@ -2,18 +2,16 @@
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
 
 from .conftest import FORMS, Serve
 from .outside import Hold, Outside
 from .served import Served
-from .traffic import Traffic
+from .traffic import Traffic, meanwhile
 
 PARTITIONS = 4
 VISITS = 3
@@ -98,7 +96,7 @@ def test_b17_b19_members_come_and_go_in_mid_batch(served: Served, traffic: Traff
     pids = [served.pid(index) for index in (0, 1)]
     with traffic.flowing(sleep_s=SLOW_S), probing(served, "live", "ready"):
         for _ in range(VISITS):
-            take_partitions_for_a_moment(served)
+            served.lend_partitions()
             served.eventually(lambda: sum(len(served.owned(index)) for index in (0, 1)) == PARTITIONS)
     traffic.check()
     assert [served.pid(index) for index in (0, 1)] == pids
@@ -120,32 +118,12 @@ def test_b07_b17_worker_told_to_end_right_after_it_has_produced(
 @contextmanager
 def probing(served: Served, *probes: str) -> Iterator[None]:
     """Ask for a verdict all the time: it may never be no."""
-    over, failed = threading.Event(), []
+    failed: list[tuple[str, tuple[int, list[str]]]] = []
 
     def probe() -> None:
-        while not over.wait(PROBE_S):
-            answers = ((name, served.health(name)) for name in probes)
-            failed.extend(answer for answer in answers if answer[1][0] != 200)
+        answers = ((name, served.health(name)) for name in probes)
+        failed.extend(answer for answer in answers if answer[1][0] != 200)
 
-    thread = threading.Thread(target=probe)
-    thread.start()
-    try:
+    with meanwhile(probe, PROBE_S):
         yield
-    finally:
-        over.set()
-        thread.join()
     assert failed == []
-
-
-def take_partitions_for_a_moment(served: Served) -> None:
-    """Be a member of the group, with the same settings, until it has been given partitions."""
-    mine = {"group.id": served.group, "enable.auto.commit": False, "log_level": 0}
-    member = Consumer({**served.settings["kafka"], **mine})
-    member.subscribe([served.source])
-
-    def has_some() -> bool:
-        member.poll(0.02)
-        return bool(member.assignment())
-
-    served.eventually(has_some)
-    member.close()

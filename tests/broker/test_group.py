@@ -2,41 +2,16 @@
 
 import itertools
 import signal
-import threading
-from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer
 
 from .conftest import Serve
-from .outside import Hold, Outside, Position, Record, event
+from .outside import Hold, Outside, Record, event
 from .served import COMMITS_S, Served
+from .traffic import Traffic
 
 PARTITIONS = 4
 MOVES = ("partitions_assigned", "partitions_revoked", "partitions_lost")
-
-
-class Flow:
-    """Sends records to four partitions, small lots at a time, until it is closed; remembers the score of each."""
-
-    def __init__(self, outside: Outside, topic: str) -> None:
-        self.sent: dict[Position, list[float]] = {}
-        self._outside, self._topic = outside, topic
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._send)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _send(self) -> None:
-        for number in itertools.count():
-            if self._over.wait(0.02):
-                return
-            xs = range(number * 12, number * 12 + 12)
-            places = self._outside.send(self._topic, *(Record(event(x), partition=x % PARTITIONS) for x in xs))
-            self.sent |= {at: [2.0 * x] for x, at in zip(xs, places, strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +31,9 @@ def served(pair: Served) -> Served:
 
 
 @pytest.fixture
-def flow(outside: Outside, served: Served) -> Iterator[Flow]:
-    """Records that flow while the test runs."""
-    flow = Flow(outside, served.source)
-    yield flow
-    flow.close()
-
-
-def check_all_scored_once(outside: Outside, served: Served, flow: Flow) -> None:
-    flow.close()
-    served.eventually(lambda: outside.finished(served.group, served.source))
-    scores = outside.scores(served.sink)
-    assert {at: scores.get(at) for at in flow.sent} == flow.sent
+def traffic(outside: Outside, served: Served) -> Traffic:
+    """All that the two workers are sent while the test runs."""
+    return Traffic(outside, served, PARTITIONS)
 
 
 def test_b01_batch_longer_than_the_poll_limit_moves_nobody(
@@ -107,39 +73,26 @@ def test_b04_killed_in_mid_batch_loses_nothing_and_has_committed_nothing_unfinis
     served.eventually(lambda: served.worker(busy)["pid"] not in {None, killed})
 
 
-def test_b07_worker_leaves_and_another_joins_and_every_record_is_scored_once(
-    served: Served, outside: Outside, flow: Flow
-) -> None:
-    left = served.kill_worker(signal.SIGTERM, index=1)
-    served.eventually(lambda: len(served.worker(0)["partitions"]) == PARTITIONS)
-    served.eventually(lambda: len(served.worker(1)["partitions"]) == 2)
-    served.eventually(lambda: served.worker(1)["totals"]["scored"] > 50)
-    check_all_scored_once(outside, served, flow)
+def test_b07_worker_leaves_and_another_joins_and_every_record_is_scored_once(served: Served, traffic: Traffic) -> None:
+    with traffic.flowing():
+        left = served.kill_worker(signal.SIGTERM, index=1)
+        served.eventually(lambda: len(served.worker(0)["partitions"]) == PARTITIONS)
+        served.eventually(lambda: len(served.worker(1)["partitions"]) == 2)
+        served.eventually(lambda: served.worker(1)["totals"]["scored"] > 50)
+    traffic.check()
     assert served.pid(1) != left
 
 
-def test_b19_a_dozen_rebalances_end_nobody_and_lose_nothing(served: Served, outside: Outside, flow: Flow) -> None:
+def test_b19_a_dozen_rebalances_end_nobody_and_lose_nothing(served: Served, traffic: Traffic) -> None:
     pids, before = [served.pid(0), served.pid(1)], len(served.log(*MOVES))
     rebalances = itertools.takewhile(lambda n: n < 12, (_rebalances_since(served, before) for _ in itertools.count()))
-    for _ in rebalances:
-        _take_partitions_for_a_moment(served)
-        served.eventually(lambda: _owned_since(served, before) == 0)
-    check_all_scored_once(outside, served, flow)
+    with traffic.flowing():
+        for _ in rebalances:
+            served.lend_partitions(**{"partition.assignment.strategy": "cooperative-sticky"})
+            served.eventually(lambda: _owned_since(served, before) == 0)
+    traffic.check()
     assert [served.pid(0), served.pid(1)] == pids
     assert served.health("ready") == (200, [])
-
-
-def _take_partitions_for_a_moment(served: Served) -> None:
-    properties = {"group.id": served.group, "partition.assignment.strategy": "cooperative-sticky"}
-    member = Consumer({**served.settings["kafka"], **properties, "enable.auto.commit": False, "log_level": 0})
-    member.subscribe([served.source])
-
-    def has_some() -> bool:
-        member.poll(0.02)
-        return bool(member.assignment())
-
-    served.eventually(has_some)
-    member.close()
 
 
 def _rebalances_since(served: Served, before: int) -> int:

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,11 +13,30 @@ LOT = 12
 PAUSE_S = 0.02
 
 
+@contextmanager
+def meanwhile(act: Callable[[], object], pause_s: float) -> Iterator[None]:
+    """Do something again and again inside the block, with a pause before each time."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.wait(pause_s):
+            act()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 class Traffic:
-    """All that a served model with `delivery: exactly-once` is sent, and the check that each has one outcome."""
+    """All that a served model is sent from now on, and the check that each has one outcome."""
 
     def __init__(self, outside: Outside, served: Served, partitions: int) -> None:
         self._outside, self._served, self._partitions = outside, served, partitions
+        self._from = outside.ends(served.source)
         self._scores: dict[Position, list[float]] = {}
         self._broken: list[Position] = []
 
@@ -34,21 +53,9 @@ class Traffic:
     @contextmanager
     def flowing(self, **wishes: Any) -> Iterator[None]:
         """Send small lots to all partitions, one after the other."""
-        over = threading.Event()
-
-        def send() -> None:
-            for number in itertools.count():
-                if over.wait(PAUSE_S):
-                    return
-                self.send(*range(number * LOT, (number + 1) * LOT), **wishes)
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        try:
+        numbers = itertools.count()
+        with meanwhile(lambda: self.send(*itertools.islice(numbers, LOT), **wishes), PAUSE_S):
             yield
-        finally:
-            over.set()
-            thread.join()
 
     def check(self, served: Served | None = None, *, repeats: bool = False) -> None:
         """Wait until all is committed, and find one outcome of each record, nothing else, as a committed reader.
@@ -57,10 +64,14 @@ class Traffic:
         """
         served = served or self._served
         served.eventually(lambda: self._outside.finished(served.group, served.source))
-        found, wanted = self._outside.scores(served.sink), self._scores
-        letters = self._outside.letters(served.dead_letter)
+        wanted = self._scores
+        found = {at: scores for at, scores in self._outside.scores(served.sink).items() if self._is_ours(at)}
+        letters = [at for at in self._outside.letters(served.dead_letter) if self._is_ours(at)]
         if repeats:
             found, letters = {at: sorted(set(scores)) for at, scores in found.items()}, sorted(set(letters))
         wrong = {at: found.get(at) for at in found.keys() | wanted if found.get(at) != wanted.get(at)}
         assert wrong == {}
         assert letters == sorted(self._broken)
+
+    def _is_ours(self, at: Position) -> bool:
+        return at.offset >= self._from.get(at.partition, 0)
