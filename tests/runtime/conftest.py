@@ -194,3 +194,10 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         return DeskRoad(monkeypatch, kafka, package, **options)
 
     return make
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here depends on how long a thread waits before it looks again."""
+    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
+    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)

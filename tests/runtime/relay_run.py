@@ -1,8 +1,10 @@
-"""A worker's threads, run in the place of the main one."""
+"""A worker's threads, run in the place of the main one; and a model that keeps them waiting."""
 
 import threading
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from pelton.deadline import Deadline
 from pelton.relay import Relay
@@ -56,3 +58,20 @@ class Run:
     def drain(self, within_s: float = 20.0) -> bool:
         self.end()
         return self.relay.drain(Deadline.after(within_s))
+
+
+class Gate:
+    """A model whose next batch waits inside it until it is let go."""
+
+    def __init__(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.inside, self._go_on = threading.Event(), threading.Event()
+        self._forward = model.forward
+        monkeypatch.setattr(model, "forward", self.forward)
+
+    def forward(self, inputs: Any) -> Any:
+        self.inside.set()
+        assert self._go_on.wait(20)
+        return self._forward(inputs)
+
+    def open(self) -> None:
+        self._go_on.set()

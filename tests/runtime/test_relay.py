@@ -10,16 +10,10 @@ from confluent_kafka import KafkaError
 
 from pelton.errors import BrokerUnavailable, DeviceLost
 
-from .relay_run import Run
+from .relay_run import Gate, Run
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 MAKE = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how long a thread waits before it looks again."""
-    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
-    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
 
 
 @pytest.fixture
@@ -37,23 +31,6 @@ def running() -> Callable[[Any], Any]:
             run.end()
 
     return start
-
-
-class Gate:
-    """A model whose next batch waits inside it until it is let go."""
-
-    def __init__(self, walk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.inside, self._go_on = threading.Event(), threading.Event()
-        self._forward = walk.model.forward
-        monkeypatch.setattr(walk.model, "forward", self.forward)
-
-    def forward(self, inputs: Any) -> Any:
-        self.inside.set()
-        assert self._go_on.wait(20)
-        return self._forward(inputs)
-
-    def open(self) -> None:
-        self._go_on.set()
 
 
 def test_events_are_scored_and_committed_at_the_end(road: MAKE, running: MAKE) -> None:
@@ -74,7 +51,7 @@ def test_b01_polling_goes_on_while_a_batch_is_in_the_model(
     monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
     monkeypatch.setattr("pelton.consumers.intake.PAUSE_AFTER_S", 0.0)
     walk = road(batch={"max_size": 4}, queue={"max_records": 8})
-    gate = Gate(walk, monkeypatch)
+    gate = Gate(walk.model, monkeypatch)
     walk.write(*range(100))
     with running(walk) as run:
         assert gate.inside.wait(20)
@@ -93,7 +70,7 @@ def test_b07_a_revoke_that_the_stand_in_serves_waits_for_the_batch(
 ) -> None:
     monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
     walk = road()
-    gate = Gate(walk, monkeypatch)
+    gate = Gate(walk.model, monkeypatch)
     walk.write(1, 2)
     revoked = threading.Event()
     wait_for_batch = walk.loop.batcher.wait_for_batch
@@ -145,7 +122,7 @@ def test_b10_a_drain_finishes_the_batch_in_hand_and_leaves_the_rest(
 ) -> None:
     monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
     walk = road(batch={"max_size": 32})
-    gate = Gate(walk, monkeypatch)
+    gate = Gate(walk.model, monkeypatch)
     walk.write(*range(100))
     with running(walk) as run:
         assert gate.inside.wait(20)

@@ -1,6 +1,5 @@
 """A worker that only answers requests: one road, one walker, and the main thread that stands in for it."""
 
-import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +9,10 @@ import pytest
 from pelton.errors import DeviceLost
 
 from .desk_road import DeskRoad
-from .relay_run import Run
+from .relay_run import Gate, Run
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 MAKE = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how long a thread waits before it looks again."""
-    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
-    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
 
 
 @pytest.fixture
@@ -58,21 +51,14 @@ def test_b01_polling_goes_on_while_a_batch_is_in_the_model(
 ) -> None:
     monkeypatch.setattr("pelton.relay.SURPRISE_S", 0.0)
     asked = desk(batch={"max_size": 4})
-    inside, go_on, forward = threading.Event(), threading.Event(), asked.model.forward
-
-    def wait(inputs: Any) -> Any:
-        inside.set()
-        assert go_on.wait(20)
-        return forward(inputs)
-
-    monkeypatch.setattr(asked.model, "forward", wait)
+    gate = Gate(asked.model, monkeypatch)
     asked.ask(1)
     run = running(asked)
-    assert inside.wait(20)
+    assert gate.inside.wait(20)
     calls = asked.consumer.calls
     run.await_that(lambda: asked.consumer.calls > calls + 5)
     assert asked.answers() == []
-    go_on.set()
+    gate.open()
     run.await_that(lambda: len(asked.answers()) == 1)
     assert run.drain() is True
 

@@ -22,10 +22,7 @@ N = 60
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how long a thread waits before it looks again."""
-    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
-    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
+def positions_at_once(monkeypatch: pytest.MonkeyPatch, short_waits: None) -> None:
     monkeypatch.setattr(source_file, "POSITIONS_EVERY_S", 0.0)
 
 

@@ -12,33 +12,10 @@ from pelton.relay import Relay
 from pelton.testing import FakeKafka
 
 from .desk_road import TOPICS, DeskRoad
-from .relay_run import Run
+from .relay_run import Gate, Run
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 MAKE = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how long a thread waits before it looks again."""
-    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
-    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
-
-
-class Gate:
-    """A model whose next batch waits inside it until it is let go."""
-
-    def __init__(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.inside, self._go_on = threading.Event(), threading.Event()
-        self._forward = model.forward
-        monkeypatch.setattr(model, "forward", self.forward)
-
-    def forward(self, inputs: Any) -> Any:
-        self.inside.set()
-        assert self._go_on.wait(20)
-        return self._forward(inputs)
-
-    def open(self) -> None:
-        self._go_on.set()
 
 
 class Pair:

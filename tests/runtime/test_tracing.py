@@ -18,6 +18,7 @@ from .conftest import PACKAGES
 from .desk_road import DeskRoad
 from .relay_run import Run
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 MAKE = Callable[..., Any]
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -47,12 +48,6 @@ def spans() -> Iterator[Spans]:
     made = Spans()
     yield made
     made.exporter.shutdown()
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pelton.relay.POLL_S", 0.01)
-    monkeypatch.setattr("pelton.walker.POLL_S", 0.01)
 
 
 def linked(span: Any) -> set[tuple[int, int]]:
