@@ -10,11 +10,13 @@ from functools import lru_cache
 import structlog
 
 from pelton.deadline import Deadline
+from pelton.errors import BrokerUnavailable
 
 log = structlog.get_logger(__name__)
 
 BELIEVED_S = 5.0
 KEPT = 1024
+AT_ONCE = 500
 
 # What a broker takes for a name; anything else is not even asked for.
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
@@ -75,17 +77,28 @@ class ReplyTopics:
 
     def _look_up(self) -> None:
         while True:
-            topic = self._wanted.get()
-            try:
-                n = self._describe([topic]).get(topic, 0)
-            except Exception as error:  # noqa: BLE001 - this thread has to outlive whatever a client raises
-                log.warning("reply_topic_unknown", topic=topic, reason=str(error))
-                n = 0
-            with self._lock:
-                if n:
-                    self._known[topic] = n
-                self._looked = {name: until for name, until in self._looked.items() if not until.expired}
-                self._looked[topic] = Deadline.after(BELIEVED_S)
-                told = self._waiting.pop(topic, [])
-            for then in told:
-                then(n)
+            topics = [self._wanted.get()]
+            while len(topics) < AT_ONCE and not self._wanted.empty():
+                topics.append(self._wanted.get())
+            self._tell(self._ask(topics), topics)
+
+    def _ask(self, topics: list[str]) -> Mapping[str, int]:
+        """Ask for all at once: a caller who names thousands that do not exist holds nobody else's look-up back."""
+        try:
+            return self._describe(topics)
+        except Exception as error:  # noqa: BLE001 - this thread has to outlive whatever a client raises
+            if len(topics) > 1 and not isinstance(error, BrokerUnavailable):
+                # One of them is refused, and the others are not to suffer for it.
+                return {name: n for topic in topics for name, n in self._ask([topic]).items()}
+            log.warning("reply_topic_unknown", topic=topics[0], topics=len(topics), reason=str(error))
+            return {}
+
+    def _tell(self, found: Mapping[str, int], topics: list[str]) -> None:
+        until = Deadline.after(BELIEVED_S)
+        with self._lock:
+            self._known.update(found)
+            self._looked = {name: looked for name, looked in self._looked.items() if not looked.expired}
+            self._looked.update(dict.fromkeys(topics, until))
+            told = [(then, found.get(topic, 0)) for topic in topics for then in self._waiting.pop(topic, [])]
+        for then, n in told:
+            then(n)

@@ -1,9 +1,5 @@
 """How the parts that answer requests are put together."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any
-
 from pelton.assembly import POLL_RECORDS, one, size_of
 from pelton.consumers.assignment import Assignment
 from pelton.consumers.batch import Lane
@@ -24,7 +20,7 @@ from pelton.reception import Reception
 from pelton.schemas.request_codec import RequestCodec
 from pelton.schemas.settings import Settings
 from pelton.schemas.settings_groups import Requests
-from pelton.topics import describe
+from pelton.topics import Catalog
 
 LOOK_UP_S = 5.0
 LEAST_QUEUED = 256
@@ -42,7 +38,7 @@ def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Des
     )
     batcher, offsets = _batcher(settings, requests, engine.model), Offsets()
     repeats = Repeats(requests.repeats_s, requests.max_repeats, requests.max_repeat_bytes)
-    topics = ReplyTopics(requests.reply_topics, _describe(client_properties(settings)))
+    topics = ReplyTopics(requests.reply_topics, Catalog(client_properties(settings), LOOK_UP_S).describe)
     versions = (package.manifest.version, package.version_address)
     served = {package.name, *(f"{package.name}@{version}" for version in versions)}
     quota = None if requests.calls_per_s is None else Quota(requests.calls_per_s)
@@ -61,10 +57,6 @@ def assemble_desk(settings: Settings, requests: Requests, engine: Engine) -> Des
         progress=engine.progress,
         traces=engine.tracing.of(requests.group, package),
     )
-
-
-def _describe(properties: dict[str, Any]) -> Callable[[Iterable[str]], Mapping[str, int]]:
-    return partial(describe, properties, timeout_s=LOOK_UP_S)
 
 
 def _batcher(settings: Settings, requests: Requests, model: Model) -> Batcher:

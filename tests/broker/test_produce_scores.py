@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -140,6 +141,10 @@ def test_topics_are_created_once_and_described(brokers: str, topic_factory: Topi
     topics.create({"bootstrap.servers": brokers}, {new: 2, there: 5})
     assert topics.describe(brokers, [there, new]) == {there: 3, new: 2}
     assert topics.describe(brokers, []) == {}
+    catalog, process = topics.Catalog(brokers, 10.0), psutil.Process()
+    connected = process.num_threads()
+    assert [catalog.describe([there, f"{there}-{n}"]) for n in range(20)] == [{there: 3}] * 20
+    assert process.num_threads() <= connected + 1  # the broker's own connection may be the last to come
 
 
 @pytest.mark.parametrize("what", ["describe", "create", "read"])

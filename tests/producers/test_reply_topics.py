@@ -1,13 +1,14 @@
 """Reply topics: allowed by pattern, looked up once for all who wait, remembered, and forgotten when they go."""
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from pelton.errors import BrokerUnavailable
-from pelton.producers.reply_topics import ReplyTopics
+from pelton.errors import AccessDenied, BrokerUnavailable
+from pelton.producers.reply_topics import AT_ONCE, ReplyTopics
 
 
 class Broker:
@@ -21,12 +22,14 @@ class Broker:
         self.may_answer.set()
 
     def describe(self, names: Iterable[str]) -> dict[str, int]:
-        (name,) = names
-        self.asked.append(name)
+        names = list(names)
+        self.asked.append(" ".join(names))
         assert self.may_answer.wait(20)
         if self.failures:
             raise self.failures.pop(0)
-        return {name: self.topics[name]} if name in self.topics else {}
+        if "team-secret" in names:
+            raise AccessDenied("team-secret: not authorized")
+        return {name: self.topics[name] for name in names if name in self.topics}
 
 
 class Clock:
@@ -171,11 +174,37 @@ def test_a_look_up_that_fails_is_an_answer_and_the_next_one_works(
 ) -> None:
     broker.failures = [error]
     topics.when_known("answers", heard.by("first"))
+    assert heard.after(1) == [("first", 0)]
     topics.when_known("team-y", heard.by("other"))
     assert heard.after(2) == [("first", 0), ("other", 0)]
     clock.now_s += 5.1
     topics.when_known("answers", heard.by("second"))
     assert heard.after(3)[-1] == ("second", 3)
+
+
+def test_names_that_come_meanwhile_are_looked_up_together(topics: ReplyTopics, broker: Broker, heard: Heard) -> None:
+    """One by one, a caller that names thousands of topics would hold everybody's first answer back."""
+    broker.may_answer.clear()
+    topics.when_known("team-first", heard.by("first"))
+    while not broker.asked:
+        time.sleep(0.001)
+    for n in range(AT_ONCE - 1):
+        topics.when_known(f"team-{n}", heard.by(f"{n}"))
+    topics.when_known("answers", heard.by("mine"))
+    broker.may_answer.set()
+    assert heard.after(AT_ONCE + 1)[-1] == ("mine", 3)
+    assert len(broker.asked) == 2
+
+
+def test_one_that_may_not_be_looked_up_costs_its_neighbours_nothing(
+    topics: ReplyTopics, broker: Broker, heard: Heard
+) -> None:
+    broker.may_answer.clear()
+    for name in ("answers", "team-secret", "team-x", "a1"):
+        topics.when_known(name, heard.by(name))
+    broker.topics["a1"] = 2
+    broker.may_answer.set()
+    assert sorted(heard.after(4)) == [("a1", 2), ("answers", 3), ("team-secret", 0), ("team-x", 0)]
 
 
 def test_b23_missing_topics_are_remembered_no_longer_than_that(topics: ReplyTopics, heard: Heard, clock: Clock) -> None:

@@ -62,7 +62,7 @@ class DeskRoad:
         self.kafka, self.clock = kafka, Clock()
         kafka.patience_s = 0.001
         monkeypatch.setattr("pelton.consumers.calls.time", self.clock)
-        monkeypatch.setattr(request_assembly, "describe", self._describe)
+        monkeypatch.setattr(request_assembly, "Catalog", lambda *_: self)
         monkeypatch.setattr(request_assembly, "Source", partial(Source, make_consumer=kafka.consumer))
         monkeypatch.setattr(request_assembly, "Replies", partial(Replies, make_producer=kafka.producer))
         stream = {"topics": ["in"], "group": "g", "sink": "out", "dead_letter": "dead"}
@@ -83,8 +83,8 @@ class DeskRoad:
         if join:
             self.desk.source.join(Handover(self.desk, lambda: None, lambda: None))
 
-    def _describe(self, _properties: Any, names: Iterable[str], timeout_s: float) -> dict[str, int]:
-        assert timeout_s > 0
+    def describe(self, names: Iterable[str]) -> dict[str, int]:
+        """Describe reply topics as the catalog does."""
         return {name: len(self.kafka.topics[name]) for name in names if name in self.kafka.topics}
 
     def _know(self, topic: str) -> None:
