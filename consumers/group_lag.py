@@ -16,7 +16,7 @@ from confluent_kafka import (
 
 from pelton.admin_calls import AdminCalls
 from pelton.consumers.assignment import Partition
-from pelton.consumers.lag import age_s, offsets_of
+from pelton.consumers.lag import age_s, offsets_of, within_log
 from pelton.consumers.lookout import READING, Ahead, Lookout
 from pelton.deadline import Deadline
 from pelton.errors import BrokerUnavailable, KafkaFailure
@@ -24,6 +24,7 @@ from pelton.kafka_errors import failure, of_settings
 from pelton.silent_log import silent_log
 
 LOOK_S = 10.0
+_MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART,)
 
 _silent = silent_log("pelton.group_lag.librdkafka")
 
@@ -76,8 +77,9 @@ class GroupLag:
     def look(self, timeout_s: float = LOOK_S) -> list[PartitionLag]:
         """Return all partitions of the topics given, else those that the group has committed in or that members hold.
 
-        A partition without a commit is behind from where `reset` lets the group begin. Raises KafkaFailure when the
-        broker refuses or does not answer in time.
+        Those of a topic that was deleted are left out. A partition without a commit is behind from where `reset` lets
+        the group begin, and so is one whose commit lies beyond its log. Raises KafkaFailure when the broker refuses or
+        does not answer in time, and where there is no partition.
         """
         deadline = Deadline.after(timeout_s)
         self._calls.begin(timeout_s)
@@ -85,14 +87,13 @@ class GroupLag:
             # In this order: asked for offsets while the coordinator only starts, the client crashes (librdkafka #5040).
             members, committed = self._members(deadline), self._committed(deadline)
             wanted = sorted(self._partitions(deadline) if self._topics else {*committed, *members})
-            if not wanted:
-                raise KafkaFailure(
-                    f"group {self._group}: nothing is committed, and nobody holds a partition, in any topic we may see"
-                )
             ends = offsets_of(self._admin, wanted, "latest", deadline)
-            starts = offsets_of(self._admin, wanted, "earliest", deadline)
+            starts = offsets_of(self._admin, ends, "earliest", deadline)
+            if not starts:
+                raise KafkaFailure(f"group {self._group}: {self._nothing()}")
             begins = starts if self._reset == "earliest" else ends
-            reached = {at: max(committed.get(at, begins[at]), starts[at]) for at in wanted}
+            begun = within_log(self._admin, committed, ends, deadline)
+            reached = {at: max(begun.get(at, begins[at]), starts[at]) for at in starts}
             aheads = self._ahead(reached, ends, deadline)
         except KafkaException as error:
             raise failure(error) from error
@@ -108,7 +109,7 @@ class GroupLag:
                 oldest_s=0.0 if ahead.offset is None else age_s(ahead.time_ms),
                 member=members.get(at, ""),
             )
-            for at, ahead in ((at, aheads[at]) for at in wanted)
+            for at, ahead in ((at, aheads[at]) for at in starts)
         ]
 
     def close(self) -> None:
@@ -128,8 +129,15 @@ class GroupLag:
     def _partitions(self, deadline: Deadline) -> list[Partition]:
         """Return the partitions of the topics; unlike `list_topics` this makes no topic by accident."""
         futures = self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=_left_s(deadline))
-        found = {name: self._calls.result(future, of=f"topic {name}") for name, future in futures.items()}
-        return [(name, number) for name, each in found.items() for number in range(len(each.partitions))]
+        found = {
+            name: self._calls.result(future, unless=_MISSING, of=f"topic {name}") for name, future in futures.items()
+        }
+        return [(name, at) for name, each in found.items() if each for at in range(len(each.partitions))]
+
+    def _nothing(self) -> str:
+        if self._topics:
+            return f"there is no topic {' or '.join(self._topics)}"
+        return "nothing is committed, and nobody holds a partition, in any topic we may see"
 
     def _members(self, deadline: Deadline) -> dict[Partition, str]:
         ask = self._admin.describe_consumer_groups

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from pelton.consumers.assignment import Partition
@@ -57,7 +57,7 @@ class Lag:
         self._reset = reset
 
     def behind(self, stands: Mapping[Partition, Reached], timeout_s: float) -> dict[Partition, Behind]:
-        """Return how far behind each partition is, never negative.
+        """Return how far behind each partition is, never negative; one that does not exist any more is left out.
 
         Where nothing was read yet: from the committed offset, else from where the group begins. Where the worker holds
         nothing and the end is ahead, the next record is read: there may be none. Raises KafkaFailure when the broker
@@ -68,13 +68,15 @@ class Lag:
         deadline = Deadline.after(timeout_s)
         committed = self._committed([at for at, stand in stands.items() if stand.offset is None], deadline)
         ends = offsets_of(self._admin, stands, "latest", deadline)
-        starts = offsets_of(self._admin, stands, "earliest", deadline)
+        starts = offsets_of(self._admin, ends, "earliest", deadline)
+        stands = {at: stand for at, stand in stands.items() if at in starts}
         begins = starts if self._reset == "earliest" else ends
+        committed = within_log(self._admin, committed, ends, deadline)
         reached = {
             at: max(committed.get(at, begins[at]) if stand.offset is None else stand.offset, starts[at])
             for at, stand in stands.items()
         }
-        reached |= {at: self._lookout.passed(at, reached[at]) for at in stands if not stands[at].in_hand}
+        reached |= {at: self._lookout.passed(at, reached[at], ends[at]) for at in stands if not stands[at].in_hand}
         aheads = self._ahead({at: reached[at] for at in stands if not stands[at].in_hand}, ends, deadline)
         return {at: _behind(stand, reached[at], ends[at], aheads.get(at)) for at, stand in stands.items()}
 
@@ -110,23 +112,49 @@ def _behind(stand: Reached, reached: int, end: int, ahead: Ahead | None) -> Behi
     return Behind(end - (ahead.offset or 0), ahead.offset or 0, end, ahead.time_ms)
 
 
-def offsets_of(
-    admin: AdminClient, wanted: Iterable[Partition], which: Literal["earliest", "latest"], deadline: Deadline
+def within_log(
+    admin: AdminClient, committed: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
 ) -> dict[Partition, int]:
-    """Return the first offset of each partition, or its end for a reader of committed records, asked for afresh.
+    """Return the commits less those beyond the log, of a topic made anew: such a group begins as one without a commit.
 
-    Raises KafkaFailure when the broker refuses or does not answer in time.
+    One beyond `ends` alone may stand among what an open transaction hides. Raises KafkaFailure as `offsets_of` does.
     """
+    beyond = [at for at, offset in committed.items() if at in ends and offset > ends[at]]
+    last = offsets_of(admin, beyond, "latest", deadline, IsolationLevel.READ_UNCOMMITTED)
+    return {at: offset for at, offset in committed.items() if at not in beyond or offset <= last.get(at, 0)}
+
+
+def offsets_of(
+    admin: AdminClient,
+    wanted: Iterable[Partition],
+    which: Literal["earliest", "latest"],
+    deadline: Deadline,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> dict[Partition, int]:
+    """Return the first offset of each partition, or its end for such a reader, asked for afresh.
+
+    A partition that does not exist is left out. Raises KafkaFailure when the broker refuses or does not answer in time.
+    """
+    asked = [TopicPartition(topic, number) for topic, number in wanted]
+    if not asked:
+        return {}
     spec = OffsetSpec.latest() if which == "latest" else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
     futures = admin.list_offsets(
-        {TopicPartition(topic, number): spec for topic, number in wanted},
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        dict.fromkeys(asked, spec),
+        isolation_level=isolation,
         request_timeout=max(0.01, deadline.remaining_s()),
     )
     wait(futures.values(), deadline.remaining_s())
+    found = {(at.topic, at.partition): _offset(future) for at, future in futures.items()}
+    return {at: offset for at, offset in found.items() if offset is not None}
+
+
+def _offset(future: "Future[Any]") -> int | None:
     try:
-        return {(asked.topic, asked.partition): future.result(timeout=0).offset for asked, future in futures.items()}
+        return int(future.result(timeout=0).offset)
     except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return None
         raise failure(error) from error
     except TimeoutError as error:
         raise failure(KafkaException(str(error))) from error

@@ -46,7 +46,8 @@ class _Seen:
 
     def answers(self, reached: int, end: int) -> bool:
         """Tell whether nothing can have changed for a reader who stands at `reached`."""
-        return self.begin <= reached <= self.next and (self.ahead.offset is not None or end <= self.end)
+        known = end >= self.end if self.ahead.offset is not None else end == self.end
+        return known and self.begin <= reached <= self.next
 
 
 class Lookout:
@@ -59,10 +60,13 @@ class Lookout:
         self._consumer = consumer
         self._seen: dict[Partition, _Seen] = {}
 
-    def passed(self, at: Partition, reached: int) -> int:
-        """Return how far a reader at `reached` has really come, as far as was seen: up to the next record."""
+    def passed(self, at: Partition, reached: int, end: int) -> int:
+        """Return how far a reader at `reached` has really come, as far as was seen: up to the next record.
+
+        An end before the one that was known is that of a topic made anew, of which nothing was seen.
+        """
         seen = self._seen.get(at)
-        return max(reached, seen.next) if seen is not None and seen.begin <= reached else reached
+        return max(reached, seen.next) if seen is not None and seen.begin <= reached and seen.end <= end else reached
 
     def look(
         self, reached: Mapping[Partition, int], ends: Mapping[Partition, int], deadline: Deadline
@@ -73,7 +77,7 @@ class Lookout:
         """
         left = {at: offset for at, offset in reached.items() if offset < ends[at]}
         known = {at: seen for at, seen in self._seen.items() if at in left and seen.answers(left[at], ends[at])}
-        asked = {at: self.passed(at, offset) for at, offset in left.items() if at not in known}
+        asked = {at: self.passed(at, offset, ends[at]) for at, offset in left.items() if at not in known}
         if asked:
             try:
                 known |= self._read(asked, ends, deadline)

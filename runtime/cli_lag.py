@@ -54,7 +54,8 @@ def _looks(asked: "GroupLag", every_s: float | None) -> Iterator[tuple[list["Par
     while True:
         found, now_s = asked.look(), time.monotonic()
         passed_s = now_s - looked_s
-        yield found, {at.at: (at.position - before[at.at]) / passed_s for at in found if at.at in before}
+        # A group that was set back does nothing of what is left.
+        yield found, {at.at: max(0, at.position - before[at.at]) / passed_s for at in found if at.at in before}
         if every_s is None:
             return
         before, looked_s = {at.at: at.position for at in found}, now_s
@@ -78,7 +79,7 @@ def _print_json(group: str, looks: Iterator[tuple[list["PartitionLag"], Rates]])
 
 def _print_tables(looks: Iterator[tuple[list["PartitionLag"], Rates]], *, watch: bool) -> None:
     console = Console()
-    if not watch:
+    if not (watch and console.is_terminal):  # elsewhere a live table would show only its end
         for found, rates in looks:
             console.print(table(found, rates))
         return

@@ -4,9 +4,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+
+from pelton.consumers.group_lag import GroupLag
 
 from .outside import Outside, Record
 from .told_lag import Group, in_transaction
@@ -81,6 +84,38 @@ def test_b16_without_a_commit_a_held_partition_counts_by_where_the_group_begins(
         (20, None, "reader-7"),
     ]
     assert [at["records"] for at in group.lag("--latest")["partitions"]] == [15, 0]
+    member.close()
+
+
+def test_b16_a_commit_beyond_the_log_is_behind_from_where_the_group_begins(outside: Outside, group: Group) -> None:
+    outside.send(group.topic, *[Record(b"x", partition=0) for _ in range(10)])
+    group.commit(p0=1000, p1=0)
+    told = group.lag()["partitions"]
+    assert [(at["records"], at["committed"]) for at in told] == [(10, 1000), (0, 0)]
+    reader = Consumer({"bootstrap.servers": outside.brokers, "group.id": group.name, "auto.offset.reset": "earliest"})
+    reader.assign([TopicPartition(group.topic, 0)])
+    assert len(reader.consume(10, timeout=20)) == 10  # such is the truth
+    reader.close()
+
+
+def test_b16_a_topic_that_was_deleted_hides_no_other(
+    outside: Outside, group: Group, topic_factory: TopicFactory
+) -> None:
+    gone = topic_factory(1)
+    outside.send(group.topic, *[Record(b"x", partition=0) for _ in range(8)])
+    group.commit(p0=5)
+    member = Consumer({"bootstrap.servers": outside.brokers, "group.id": group.name})
+    held: list[TopicPartition] = []
+    member.subscribe([group.topic, gone], on_assign=lambda _, added: held.extend(added))
+    deadline_s = time.monotonic() + 30
+    while len(held) < 3:
+        assert time.monotonic() < deadline_s
+        member.poll(0.1)
+    outside.admin.delete_topics([gone])[gone].result(20)
+    # The member is told nothing before it asks for metadata again, minutes later: the group has it hold the partition.
+    assert group.records() == [3, 0]
+    with closing(GroupLag({"bootstrap.servers": outside.brokers}, group.name, topics=[group.topic, gone])) as named:
+        assert [at.records for at in named.look()] == [3, 0]
     member.close()
 
 

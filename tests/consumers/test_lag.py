@@ -23,23 +23,27 @@ class Answer:
 
 
 class Admin:
-    """An admin client for partitions that begin and end somewhere; what is absent is never answered."""
+    """An admin client for partitions that begin and end somewhere; what is absent is never answered.
+
+    `hidden` are records of open transactions, behind the ends.
+    """
 
     def __init__(self, ends: dict[Any, tuple[int, int] | KafkaError]) -> None:
-        self.ends = ends
+        self.ends, self.hidden = ends, 0
         self.asked: list[dict[str, Any]] = []
 
     def list_offsets(self, wanted: dict[TopicPartition, Any], **options: Any) -> dict[TopicPartition, Future[Any]]:
         self.asked.append(options)
-        return {at: self._answer(at, spec) for at, spec in wanted.items()}
+        hidden = self.hidden if options["isolation_level"] is IsolationLevel.READ_UNCOMMITTED else 0
+        return {at: self._answer(at, spec, hidden) for at, spec in wanted.items()}
 
-    def _answer(self, at: TopicPartition, spec: Any) -> Future[Any]:
+    def _answer(self, at: TopicPartition, spec: Any, hidden: int) -> Future[Any]:
         future: Future[Any] = Future()
         known = self.ends.get((at.topic, at.partition))
         if isinstance(known, KafkaError):
             future.set_exception(KafkaException(known))
         elif known is not None:
-            future.set_result(Answer(known[type(spec) is type(OffsetSpec.latest())]))
+            future.set_result(Answer(known[type(spec) is type(OffsetSpec.latest())] + hidden))
         return future
 
 
@@ -117,6 +121,25 @@ def test_b16_without_a_position_lag_counts_from_the_commit_or_from_where_the_gro
 ) -> None:
     lag, _, _ = lag_of({AT: (10, 500)}, reset, {} if committed is None else {AT: committed})
     assert records(lag, {AT: Reached()}) == {AT: expected}
+
+
+@pytest.mark.parametrize(
+    ("reset", "committed", "hidden", "expected"),
+    [("earliest", 1000, 0, 490), ("latest", 1000, 0, 0), ("earliest", 501, 0, 490), ("earliest", 505, 5, 0)],
+)
+def test_b16_a_commit_beyond_the_log_is_none_unless_an_open_transaction_hides_what_lies_before_it(
+    lag_of: Any, reset: str, committed: int, hidden: int, expected: int
+) -> None:
+    lag, admin, _ = lag_of({AT: (10, 500)}, reset, {AT: committed})
+    admin.hidden = hidden
+    assert records(lag, {AT: Reached()}) == {AT: expected}
+
+
+def test_b16_a_partition_that_is_gone_leaves_the_others_their_lag(lag_of: Any) -> None:
+    gone = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+    lag, _, _ = lag_of({AT: (0, 10), ("old", 0): gone}, committed={("old", 0): 7})
+    assert records(lag, {AT: Reached(4), ("old", 0): Reached()}) == {AT: 6}
+    assert records(lag, {("old", 0): Reached(7)}) == {}
 
 
 def test_b15_the_end_asked_for_is_that_of_committed_records(lag_of: Any) -> None:

@@ -44,7 +44,17 @@ def test_what_was_seen_holds_until_the_reader_has_passed_it() -> None:
     # A reader set back, and an end that has moved on, are asked for again: from where nothing is known.
     assert lookout.look({AT: 2, ALSO: 3}, {AT: 40, ALSO: 5}, soon()) == {AT: Ahead(5, 50), ALSO: Ahead()}
     assert reader.assigned[2:] == [{AT: 2, ALSO: 4}]
-    assert [lookout.passed(ALSO, reached) for reached in (1, 3, 4, 5, 6)] == [1, 3, 5, 5, 6]
+    assert [lookout.passed(ALSO, reached, 5) for reached in (1, 3, 4, 5, 6)] == [1, 3, 5, 5, 6]
+
+
+@pytest.mark.parametrize("old", [{}, {100: 10}])
+def test_b16_what_was_seen_of_a_topic_before_it_was_made_anew_says_nothing(old: dict[int, int | None]) -> None:
+    reader = LogReader({AT: old})
+    lookout = Lookout(reader)  # type: ignore[arg-type]
+    lookout.look({AT: 90}, {AT: 101}, soon())
+    reader.logs[AT] = {93: 70}
+    assert lookout.passed(AT, 92, 95) == 92
+    assert lookout.look({AT: 92}, {AT: 95}, soon()) == {AT: Ahead(93, 70)}
 
 
 def test_a_partition_that_does_not_answer_is_left_out_and_asked_again() -> None:

@@ -57,6 +57,26 @@ def test_json_has_a_line_a_look_and_the_drain_time_from_the_second_on(
     assert [each["drain_s"] for each in second["partitions"]] == [20.0, 0.0]
 
 
+def test_b16_a_group_that_is_set_back_meanwhile_has_no_drain_time(
+    two_looks: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Asked, "looks", ([at(0, 100, 60)], [at(0, 20, 140)]))
+    monkeypatch.setattr(sys, "argv", ["pelton", "lag", "g", "--json", "--watch"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert [json.loads(line)["partitions"][0]["drain_s"] for line in capsys.readouterr().out.splitlines()] == [None] * 2
+
+
+def test_a_watch_in_a_pipe_prints_every_look(
+    two_looks: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pelton", "lag", "g", "--watch"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    rows = [line.split() for line in capsys.readouterr().out.replace("│", " ").splitlines()]
+    assert [row[1] for row in rows if row[:1] == ["all"]] == ["60", "40"]
+
+
 def test_the_table_adds_up() -> None:
     console = Console(width=120)
     with console.capture() as shown:
