@@ -34,14 +34,21 @@ def _topic(name: str) -> str:
     return name
 
 
+def _whole(name: str) -> str:
+    # librdkafka cuts white space off before a group's name, or dies of a name that is nothing else; admin calls do not.
+    if name != name.strip() or "\0" in name:
+        raise ValueError("may not begin or end with white space, nor hold a NUL")
+    return name
+
+
 Count = Annotated[int, Field(ge=1), BeforeValidator(no_boolean)]
 """A whole number, 1 or more."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(no_boolean)]
 """A time in seconds, more than 0 and finite."""
 Topic = Annotated[str, Field(pattern=TOPIC_NAME), AfterValidator(_topic)]
 """A name that Kafka allows for a topic."""
-Name = Annotated[str, Field(min_length=1)]
-"""Any text but the empty one."""
+Name = Annotated[str, Field(min_length=1), AfterValidator(_whole)]
+"""Any text but the empty one, without white space around it."""
 Topics = Annotated[tuple[Topic, ...], Field(min_length=1), BeforeValidator(_separated), AfterValidator(_distinct)]
 """One or more topics, each named once."""
 Names = Annotated[tuple[Name, ...], BeforeValidator(_separated), AfterValidator(_distinct)]

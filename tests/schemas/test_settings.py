@@ -81,6 +81,9 @@ def test_defaults_are_those_of_the_design() -> None:
         # wrong types and values
         ("model", "", "model = ''"),
         ("model", 5, "model = 5"),
+        ("stream.group", " ", "stream.group = ' ' (from the command line): may not begin or end with white space"),
+        ("stream.group", " scorers", "stream.group = ' scorers' (from the command line): may not begin or end"),
+        ("replica", "a\0", "replica ="),
         ("device", "gpu", "device = 'gpu'"),
         ("device", "cuda:x", "device = 'cuda:x'"),
         ("workers", -1, "workers = -1"),
