@@ -57,7 +57,7 @@ class Wire:
 
     def _join(self, client: socket.socket) -> None:
         """Look at the first request, which names the client, and pass on everything from there."""
-        with client, socket.create_connection((HOST, self._target)) as broker, suppress(OSError):
+        with suppress(OSError), client, socket.create_connection((HOST, self._target)) as broker:
             first = client.recv(CHUNK_BYTES)
             with self._lock:
                 if self._cut is not None and self._cut in first:
