@@ -42,7 +42,13 @@ _PRODUCER = {
 # Never give a score up for being old: what cannot be delivered holds the worker back instead.
 _PATIENT = {"message.timeout.ms": 0}
 # Somebody waits for each answer, and after a while nobody does any more.
-_ANSWERS = {"linger.ms": 0, "message.timeout.ms": 30_000}
+_ANSWERS = {
+    "linger.ms": 0,
+    "message.timeout.ms": 30_000,
+    # Topics are looked up first, so one that is not known is gone: the default holds its answers for half a minute, and
+    # with many of them everybody's requests.
+    "topic.metadata.propagation.max.ms": 5_000,
+}
 # A message can be no older than its transaction; what times out is sent again in the next one.
 _TRANSACTIONAL = {"transaction.timeout.ms": 10_000}
 

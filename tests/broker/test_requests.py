@@ -127,6 +127,20 @@ def test_answers_for_nowhere_are_counted_and_hold_nobody_up(asked: Desk, tmp_pat
     assert (len(calls), "gone-for-good" in asked.outside.admin.list_topics(timeout=20).topics) == (0, False)
 
 
+def test_answers_for_a_topic_that_was_deleted_are_given_up_before_they_make_the_worker_unready(
+    asked: Desk, outside: Outside, topic_factory: Callable[..., str]
+) -> None:
+    gone = topic_factory(1, prefix="gone-")
+    outside.send(asked.requests, asked.record({"x": 1}, reply_topic=gone, reply_partition=0))
+    asked.served.eventually(lambda: outside.read(gone))
+    outside.delete(gone)
+    before = asked.ends("failed")
+    outside.send(asked.requests, *(asked.record({"x": x}, reply_topic=gone, reply_partition=0) for x in range(3)))
+    # Unready is who has delivered nothing for `sink_failing_s`, 10 s.
+    asked.served.eventually(lambda: asked.ends("failed") == before + 3, within_s=10.0)
+    asked.served.eventually(lambda: outside.finished(asked.group, asked.requests))
+
+
 def test_b02_one_that_cannot_be_scored_never_fails_its_batch(asked: Desk, hold: Hold) -> None:
     with asked.client() as client:
         held = client.submit({"x": 1, "hold": hold.file})
