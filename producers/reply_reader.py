@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError, TopicMissing
+from pelton.errors import AccessDenied, BrokerUnavailable, ClientClosed, KafkaFailure, SettingsError, TopicMissing
 from pelton.kafka_errors import FATAL, ErrorLog, failure, of_settings
 from pelton.producers.request_sender import librdkafka_log
 from pelton.schemas.headers import CORRELATION_ID
@@ -72,6 +72,8 @@ class ReplyReader:
             self._consumer.assign([TopicPartition(self._topic, self.partition, ends[1])])
         except KafkaException as refused:
             raise failure(refused) from refused
+        except RuntimeError as closed:  # what a consumer that is closed says to everything
+            raise ClientClosed("the client was closed while it started") from closed
 
     def read(self, timeout_s: float) -> list[tuple[bytes | None, Message]]:
         """Return replies with their correlation ids, as many as are there, or none after `timeout_s` seconds.

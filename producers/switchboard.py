@@ -52,6 +52,8 @@ class Switchboard:
         self._refusal: PeltonError | None = ClientClosed("the client is not started")
         self._leave_at_s: float | None = None
         self._thread: threading.Thread | None = None
+        self._ending = threading.Lock()
+        """Between a start and a close in two threads, as when a task is cancelled while it starts a client."""
         own_process_only(self)
 
     def connect(self, deadline: Deadline) -> None:
@@ -64,15 +66,20 @@ class Switchboard:
         if self.options.hedge and self._sender.n_partitions[requests] == 1:
             raise SettingsError(f"hedge: {requests} has one partition, so there is no second place to ask")
         self._reader.start(self._sender.n_partitions[replies], self.options.reply_partition, deadline)
-        self._refusal = None
+        with self._ending:
+            if self._leave_at_s is not None:
+                raise ClientClosed("the client was closed while it started")
+            self._refusal = None
 
     def start(self, deadline: Deadline) -> None:
         """Connect, and read answers from then on; see `connect`."""
         if self._thread is not None or self._leave_at_s is not None:
             raise ClientClosed("a client is started once")
         self.connect(deadline)
-        self._thread = threading.Thread(target=self._run, name="pelton-replies", daemon=True)
-        self._thread.start()
+        with self._ending:
+            if self._leave_at_s is None:
+                self._thread = threading.Thread(target=self._run, name="pelton-replies", daemon=True)
+                self._thread.start()
 
     def begin(
         self,
@@ -156,10 +163,11 @@ class Switchboard:
 
     def close(self, drain_s: float) -> None:
         """Wait for answers for `drain_s` seconds at most, take back what has none, and close the connections."""
-        if self._leave_at_s is not None:
-            return
-        self._leave_at_s = self._clock() + drain_s
-        self._refusal = self._refusal or ClientClosed("the client is closed")
+        with self._ending:
+            if self._leave_at_s is not None:
+                return
+            self._leave_at_s = self._clock() + drain_s
+            self._refusal = self._refusal or ClientClosed("the client is closed")
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(drain_s + FLUSH_S)
         for call in self._book.fail_all(ClientClosed("the client was closed before the answer came")):
@@ -170,7 +178,7 @@ class Switchboard:
     def disown(self) -> None:
         """Refuse everything from now on, in a process that has only a copy of the connections."""
         self._refusal = ClientClosed("the client belongs to the process that made it; make one after the fork")
-        self._leave_at_s = 0.0
+        self._leave_at_s, self._ending = 0.0, threading.Lock()  # whoever holds the old one is not here
 
     def _run(self) -> None:
         try:

@@ -5,6 +5,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, wait
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from pelton.errors import CallExpired, ClientClosed, InvalidRequest, KafkaFailur
 from pelton.producers.call_errors import ERRORS
 from pelton.producers.client import RequestReplyClient
 from pelton.producers.reply_reader import ReplyReader
+from pelton.producers.switchboard import Switchboard
 from pelton.producers.threaded_client import CallFuture
 from pelton.schemas.codes import CODES, Code
 from pelton.testing import FakeKafka
@@ -143,6 +145,29 @@ def test_a_client_that_was_not_started_says_so(kafka: FakeKafka) -> None:
 def test_a_client_is_started_once(client: RequestReplyClient) -> None:
     with pytest.raises(ClientClosed, match="started once"):
         client.start()
+
+
+@pytest.mark.parametrize("step", [(Switchboard, "connect"), (ReplyReader, "start")])
+@pytest.mark.parametrize("before", [True, False])
+def test_one_that_is_closed_while_it_starts_stays_closed(
+    kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch, step: tuple[type, str], before: bool
+) -> None:
+    """As by a task that is cancelled meanwhile: nobody would read answers, nor end a call at its deadline."""
+    client = RequestReplyClient(**OPTIONS, make_producer=kafka.producer, make_consumer=kafka.consumer)
+    take = getattr(*step)
+
+    def closed_meanwhile(*arguments: Any) -> None:
+        if before:
+            client.close(0.0)
+        take(*arguments)
+        client.close(0.0)
+
+    monkeypatch.setattr(*step, closed_meanwhile)
+    with suppress(ClientClosed):
+        client.start()
+    with pytest.raises(ClientClosed):
+        client.call(1)
+    assert "pelton-replies" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_the_errors_are_those_of_the_table() -> None:
