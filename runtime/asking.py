@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pelton.errors import CallError, PeltonError
+from pelton.errors import CallError, CallExpired, PeltonError
 from pelton.producers.replay import Pacer
 from pelton.producers.threaded_client import CallFuture, RequestReplyClient
 
@@ -33,6 +33,8 @@ class Tally:
 
     codes: Counter[str] = field(default_factory=Counter)
     took_s: list[float] = field(default_factory=list)
+    silent: int = 0
+    """How many were given up without an answer of any kind."""
 
     @property
     def n(self) -> int:
@@ -107,5 +109,6 @@ class Asking:
         took_s = (waiting.ended_s or time.monotonic()) - waiting.began_s
         code = OK if error is None else error.code if isinstance(error, CallError) else type(error).__name__
         self.tally.codes[code] += 1
+        self.tally.silent += isinstance(error, CallExpired) and not error.trace_id  # answers have one
         self.tally.took_s.append(took_s)
         return Asked(waiting.number, code, answer, None if error is None else str(error), took_s)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pelton.schemas.settings import Settings
 
 SHOWN = 60
+NOBODY = (
+    "no answer came at all: does a worker serve {0} (`pelton lag` with the group of its requests tells how far it is), "
+    "and may it answer into {1} (its `requests.reply_topics`)?"
+)
 
 
 def _optional_topic(text: str | None) -> str | None:
@@ -70,6 +74,8 @@ def request(
             typer.echo(f"interrupted: {_summary(asking.tally)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
     typer.echo(_summary(asking.tally), err=True)
+    if asking.tally.silent == asking.tally.n > 0:
+        typer.echo(NOBODY.format(asked_at, answered_at), err=True)
     if asking.tally.failed:
         raise typer.Exit(1)
 
@@ -83,7 +89,7 @@ def _questions(inputs: str | None, file: Path | None, text: Iterable[str], limit
         return (msgspec.json.decode(row.value) for row in islice(SourceFile(file, text).rows(), limit))
     try:
         return iter([msgspec.json.decode(inputs or "")])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         raise typer.BadParameter(f"--inputs is not JSON: {error}") from error
 
 

@@ -42,7 +42,7 @@ class Replier(threading.Thread):
         if events is not asked:
             told["data"] = told["data"][0]
         if code := events[0].get("fail"):
-            told = {"code": code, "error": f"asked\nfor {code}"}
+            told = {"code": code, "error": f"asked\nfor {code}", "trace_id": "t"}
         if not events[0].get("silent"):
             call_id = dict(message.headers())["kafka_correlationId"]
             self._kafka.write("answered", json.dumps(told).encode(), headers=[("kafka_correlationId", call_id)])
@@ -135,6 +135,16 @@ def test_b37_no_answer_by_the_deadline_is_a_code(ask: Ask) -> None:
     code, lines, said = ask(*HERE, "--inputs", '{"silent": true}', "--deadline", "0.05")
     assert (code, json.loads(lines[0])["code"]) == (1, "expired")
     assert said.startswith("1 call: 1 expired; ")
+    assert "no answer came at all: does a worker serve asked (" in said
+    assert "may it answer into answered (" in said
+
+
+@pytest.mark.parametrize("rows", ['{"fail": "expired"}', '{"silent": true}\n{"x": 1}'])
+def test_an_answer_of_any_kind_means_that_somebody_serves(ask: Ask, tmp_path: Path, rows: str) -> None:
+    (tmp_path / "a.jsonl").write_text(rows)
+    _, lines, said = ask(*HERE, "--file", "a.jsonl", "--deadline", "0.3")
+    assert json.loads(lines[0])["code"] == "expired"
+    assert "no answer came" not in said
 
 
 def test_what_cannot_be_sent_is_shown_in_its_place(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +184,8 @@ def test_topics_and_brokers_come_from_the_settings(ask: Ask, options: list[Any],
         ([*HERE], "give either --inputs or --file"),
         ([*HERE, "--inputs", "1", "--file", "a.csv"], "give either --inputs or --file"),
         ([*HERE, "--inputs", "{x"], "is not JSON"),
+        ([*HERE, "--inputs", "[" * 5000 + "]" * 5000], "is not JSON"),
+        ([*HERE, "--inputs", "\udcff"], "is not JSON"),
         ([*HERE, "--inputs", "1", "--topic", "two words"], "is not a name Kafka allows"),
     ],
 )
