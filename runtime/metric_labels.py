@@ -33,3 +33,4 @@ _STATES = ("starting", "loading", "warming", "joining", "ready", "rebalancing", 
 STATE = {"state": (*_STATES, "restarting")}
 VERDICT = {"verdict": ("ok", "unknown", "warn", "rewind", "stall", "stop")}
 PROBE = {"probe": ("startup", "live", "ready")}
+REPLICAS = {"which": ("wanted", "present")}

@@ -22,6 +22,7 @@ from pelton.keeper import Keeper
 from pelton.merged_metrics import merge
 from pelton.metrics import SupervisorMetrics
 from pelton.reports import EXIT_FENCED, EXIT_SETTINGS
+from pelton.scale_control import ScaleAnswer
 from pelton.scale_watch import ScaleWatch
 from pelton.schemas.settings import Settings
 from pelton.sidecar import Sidecar
@@ -178,10 +179,13 @@ class Supervisor:
     def _texts(self) -> dict[str, str]:
         return {str(keeper.view().index): keeper.exposition for keeper in self._keepers}
 
+    def _answer(self) -> ScaleAnswer | None:
+        return self._scaling.answer() if self._scaling else None
+
     def _scale(self) -> dict[str, Any] | None:
-        answer = self._scaling.answer() if self._scaling else None
+        answer = self._answer()
         return None if answer is None else msgspec.to_builtins(answer)
 
     def _exposition(self) -> str:
-        self._survey.take(self._keepers, {name: verdict() for name, verdict in self._verdicts.items()})
+        self._survey.take(self._keepers, {name: verdict() for name, verdict in self._verdicts.items()}, self._answer())
         return self._metrics.exposition() + merge(self._texts())

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from prometheus_client import Counter, Gauge, Info
 
-from pelton.metric_labels import PROBE, STATE
+from pelton.metric_labels import PROBE, REPLICAS, STATE
 from pelton.metric_table import MetricTable, Row
 
 
@@ -14,6 +14,12 @@ class SupervisorMetrics(MetricTable):
     build: Annotated[Info, Row("pelton_build_info", "What runs: pelton, python and librdkafka, by version.")]
     healthy: Annotated[
         Gauge, Row("pelton_healthy", "What the probes answer: 1 for yes, 0 for no.", ("probe",), one_of=PROBE)
+    ]
+    replicas: Annotated[
+        Gauge,
+        Row(
+            "pelton_replicas", "Replicas by `/scale`, once it is known: wanted, and there.", ("which",), one_of=REPLICAS
+        ),
     ]
     restarts: Annotated[Counter, Row("pelton_restarts_total", "Times a worker had to be started again.", ("worker",))]
     worker_state: Annotated[

@@ -13,6 +13,7 @@ from pelton.gpus import Gpus
 from pelton.health import Verdict, WorkerView
 from pelton.keeper import Keeper
 from pelton.metrics import SupervisorMetrics
+from pelton.scale_control import ScaleAnswer
 
 
 class Survey:
@@ -24,11 +25,16 @@ class Survey:
         librdkafka, python = confluent_kafka.libversion()[0], platform.python_version()
         metrics.build.info({"version": version("pelton"), "python": python, "librdkafka": librdkafka})
 
-    def take(self, keepers: Sequence[Keeper], verdicts: Mapping[str, Verdict]) -> None:
+    def take(
+        self, keepers: Sequence[Keeper], verdicts: Mapping[str, Verdict], scale: ScaleAnswer | None = None
+    ) -> None:
         """Look at every worker; reads `/proc`, and asks nobody who could keep it waiting."""
         for name, verdict in verdicts.items():
             self._metrics.healthy.labels(name).set(verdict.ok)
         self._forget()
+        if scale is not None:
+            self._metrics.replicas.labels("wanted").set(scale.wanted_replicas)
+            self._metrics.replicas.labels("present").set(scale.replicas)
         self._gpus.watch(keeper.status.gpu for keeper in keepers)
         living = {keeper.pid: keeper for keeper in keepers if keeper.pid is not None}
         self._processes = {pid: each for pid, each in self._processes.items() if pid in living}
@@ -43,7 +49,7 @@ class Survey:
         m = self._metrics
         for metric in (m.poll_age, m.batch_age, m.oldest_unfinished, m.cpu, m.resident, m.threads, m.open_files):
             metric.clear()
-        for metric in (m.gpu_used, m.gpu_total, m.gpu_busy):
+        for metric in (m.gpu_used, m.gpu_total, m.gpu_busy, m.replicas):
             metric.clear()
 
     def _show_progress(self, view: WorkerView) -> None:

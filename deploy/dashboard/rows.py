@@ -70,6 +70,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "s",
             about="Polled, and not yet safe.",
         ),
+        Panel(
+            "Replicas",
+            {"{{which}}": f"max by (which) (pelton_replicas{{{PODS}}})"},
+            about="Wanted and there, by /scale: only with `scale:` in the settings.",
+        ),
         Panel("Rebalances", {"{{kind}}": rate("pelton_rebalances_total", "kind")}, "ops"),
         Panel(
             "Partitions by verdict",

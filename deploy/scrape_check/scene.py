@@ -52,6 +52,7 @@ def _settings(brokers: str, port: int) -> dict[str, object]:
         "kafka": {"bootstrap.servers": brokers},
         "stream": {"topics": [EVENTS], "group": "checked", "sink": SCORES, "dead_letter": DEAD},
         "requests": {"topics": [ASKED], "group": "checked-requests", "reply_topics": [ANSWERED]},
+        "scale": {"every_s": 1},
         "sidecar": {"port": port},
     }
 

@@ -55,6 +55,8 @@ def test_it_counts_every_partition_of_the_group_and_measures_what_a_worker_does(
     outside.send(served.source, *(Record(event(x), partition=1) for x in range(5)))
     behind = served.eventually(lambda: (now := scale(served)).get("lag_records") == 12 and now)
     assert behind["age_s"] < 5
+    assert served.labels("pelton_replicas", "which") == ["wanted", "present"]
+    assert served.metric("pelton_replicas") == behind["wanted_replicas"] + behind["replicas"]
     hold.release()
     served.eventually(lambda: scale(served).get("lag_records") == 0)
 

@@ -32,7 +32,7 @@ def test_a_query_asks_for_what_is_exposed(query: str) -> None:
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_is_narrowed_by_every_variable_that_it_can_be(query: str) -> None:
     for name, labels in selectors(query):
-        of_a_worker = name not in {"pelton_healthy", "pelton_build_info"}
+        of_a_worker = name not in {"pelton_healthy", "pelton_build_info", "pelton_replicas"}
         expected = {"job": "$job", "instance": "$instance"} | ({"worker": "$worker"} if of_a_worker else {})
         assert expected.items() <= labels.items()
 

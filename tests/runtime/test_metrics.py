@@ -19,13 +19,14 @@ from pelton.states import LagState, WorkerState
 
 PACKAGES = Path(__file__).parent.parent / "broker" / "packages"
 UNITS = ("_seconds", "_bytes", "_records", "_ratio", "_total", "_info", "_size", "_state", "_deliveries", "_healthy")
-UNITS += ("_threads", "_files", "_verdict")
+UNITS += ("_threads", "_files", "_verdict", "_replicas")
 CLOSED = {
     "lane": {*Lane},
     "reason": {*CloseReason},
     "state": {*WorkerState},
     "verdict": {*LagState},
     "probe": {"startup", "live", "ready"},
+    "which": {"wanted", "present"},
     "kind": {"assigned", "revoked", "lost"},
     "pelton_transactions_total end": {"committed", "aborted", "lost"},
     "pelton_replies_total end": {*Sent},

@@ -14,6 +14,7 @@ from pelton.gpus import GpuUse
 from pelton.health import Verdict, WorkerView
 from pelton.metrics import SupervisorMetrics
 from pelton.reports import StatusReport
+from pelton.scale_control import ScaleAnswer
 from pelton.states import WorkerState
 from pelton.survey import Survey
 
@@ -48,8 +49,8 @@ class Scene:
         view = WorkerView(index, WorkerState.READY, **stamps)
         return SimpleNamespace(pid=pid, status=StatusReport(gpu=gpu), view=lambda: view)
 
-    def take(self) -> None:
-        self.survey.take(self.keepers, {"live": Verdict(), "ready": Verdict(("why not",))})
+    def take(self, scale: ScaleAnswer | None = None) -> None:
+        self.survey.take(self.keepers, {"live": Verdict(), "ready": Verdict(("why not",))}, scale)
 
     def value(self, name: str, worker: int = 0, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"pelton_{name}", {"worker": str(worker), **labels})
@@ -116,6 +117,14 @@ def test_each_worker_shows_the_gpu_it_is_on(scene: Scene) -> None:
     scene.driver.uses.clear()
     scene.take()
     assert [scene.value(name, gpu="a") for name in OF_A_GPU] == [None] * 3
+
+
+def test_replicas_are_shown_once_they_are_known_and_never_as_none(scene: Scene) -> None:
+    scene.take()
+    assert "pelton_replicas{" not in scene.metrics.exposition()
+    scene.take(ScaleAnswer(4, "", 9000, None, 8.4, 12, 3, None, None))
+    told = [line for line in scene.metrics.exposition().splitlines() if line.startswith("pelton_replicas{")]
+    assert told == ['pelton_replicas{which="wanted"} 4.0', 'pelton_replicas{which="present"} 3.0']
 
 
 def test_probes_and_versions_are_shown(scene: Scene) -> None:
