@@ -1,8 +1,10 @@
 """An HTTP server of this process: where it listens, and what it takes from strangers."""
 
 import errno
+import logging
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from pelton.errors import SettingsError
 
@@ -16,6 +18,15 @@ _CAUSES = {
     errno.EACCES: "this user may not listen there",
     errno.EADDRNOTAVAIL: "this machine does not have that address",
 }
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Tell whether a line is about a fault of ours: any stranger could fill the log, with what a request held too."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_http_log = logging.getLogger("pelton.listener.http")
+_http_log.addFilter(_is_ours)
 
 
 class Listener:
@@ -36,6 +47,7 @@ class Listener:
         self._runner = web.AppRunner(
             self._app,
             access_log=None,
+            logger=_http_log,
             shutdown_timeout=_CLOSE_S,
             keepalive_timeout=IDLE_S,
             max_line_size=MOST_HEADER_BYTES,

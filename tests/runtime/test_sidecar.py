@@ -1,8 +1,10 @@
 """The sidecar's answers."""
 
 import asyncio
+import io
+import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
@@ -30,6 +32,15 @@ async def sidecar() -> AsyncIterator[Sidecar]:
 async def http(sidecar: Sidecar) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(f"http://127.0.0.1:{sidecar.port}") as session:
         yield session
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What all loggers write."""
+    handler = logging.StreamHandler(io.StringIO())
+    logging.getLogger().addHandler(handler)
+    yield handler.stream
+    logging.getLogger().removeHandler(handler)
 
 
 async def test_a_probe_is_200_or_503_with_its_reasons(http: aiohttp.ClientSession) -> None:
@@ -65,6 +76,28 @@ async def test_the_root_names_every_route_and_each_of_them_answers(http: aiohttp
     for route in routes:
         async with http.get(route) as answer:
             assert answer.status in (200, 503)
+
+
+async def test_what_is_no_request_is_answered_and_leaves_no_line_in_the_log(
+    sidecar: Sidecar, logged: io.StringIO
+) -> None:
+    heads = b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+    for bad in (b"GET /" + b"a" * 5000, heads + b"s3cret" * 1000, heads + b"s3cret\r\nContent-Length: -1\r\n\r\n"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", sidecar.port)
+        writer.write(bad)
+        assert (await reader.readline()).startswith(b"HTTP/1.0 400")
+        writer.close()
+    assert logged.getvalue() == ""
+
+
+async def test_a_fault_of_ours_is_told_in_the_log(logged: io.StringIO) -> None:
+    sidecar = Sidecar({}, lambda: str(1 / 0), dict)
+    await sidecar.start("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{sidecar.port}/metrics"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        assert answer.status == 500
+    assert "ZeroDivisionError" in logged.getvalue()
+    await sidecar.close()
 
 
 async def test_open_connections_do_not_hold_up_the_end(sidecar: Sidecar) -> None:
