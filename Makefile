@@ -19,7 +19,7 @@ demo: $(STAMP) ## score 50,000 real flights on a real local Kafka, and check the
 	$(BIN)/pelton demo
 
 test: $(STAMP) lint types ## lint, check types, run every test
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 chaos: $(STAMP) ## kill storms for hours and generated faults, more than `make test` has time for
 	PELTON_CHAOS=1 $(BIN)/pytest -m chaos

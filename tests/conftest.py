@@ -26,6 +26,8 @@ from pelton.local_kafka import LocalKafka
 START_S = 240.0
 BROKER_FOLDERS = {"broker", "chain", "interop"}
 BROKER_FIXTURES = {"brokers", "guarded", "own_kafka"}
+TURNS = {"chain": 0, "broker": 1}
+"""Folders whose tests take longest come first: processes that share the tests end together when short ones are left."""
 # After a kill the controller refuses the broker's return until its last session has run out.
 QUICK_RETURN = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
@@ -42,7 +44,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a broker, and keep the broker's start out of their time limit."""
+    """Put the longest first; mark those that need a broker, and keep the broker's start out of their time limit."""
+    items.sort(key=lambda item: TURNS.get(item.path.parent.name, len(TURNS)))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if BROKER_FIXTURES & fixtures or BROKER_FOLDERS & set(item.path.parts):
