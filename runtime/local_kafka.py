@@ -127,13 +127,6 @@ class LocalKafka:
         if (self._data / "meta.properties").exists():  # else it is somebody else's folder called data
             shutil.rmtree(self._data, ignore_errors=True)
 
-    def tool(self, class_name: str, *args: str, timeout_s: float = 60.0) -> str:
-        """Run one of Kafka's own command-line tools by its Java class and return what it prints.
-
-        Raises LocalKafkaError when it fails or takes longer than `timeout_s`.
-        """
-        return Java.ready().run(class_name, *args, timeout_s=timeout_s)
-
     def __enter__(self) -> Self:
         self.up()
         return self

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    OffsetSpec,
+    ResourceType,
+)
 
 from pelton.deadline import Deadline
-from pelton.local_kafka import LocalKafka
+from pelton.kafka_java import Java
 
 QUIET = {"log_level": 0}
 ANSWER_S = 20.0
@@ -213,19 +221,22 @@ class Outside:
 
     def throttle_producer(self, client_id: str, bytes_per_s: int) -> None:
         """Let the broker hold back the answers to one producer that sends more than so much."""
-        self._configure("clients", client_id, {"producer_byte_rate": bytes_per_s})
+        Java.ready().run(
+            "org.apache.kafka.tools.ConfigCommand",
+            *("--bootstrap-server", self.brokers, "--alter"),
+            *("--add-config", f"producer_byte_rate={bytes_per_s}"),
+            *("--entity-type", "clients", "--entity-name", client_id),
+        )
 
     def configure_group(self, group: str, **config: int) -> None:
         """Set what the broker decides for a group of the new protocol: `session_timeout_ms` and so on."""
-        self._configure("groups", group, {f"consumer.{name.replace('_', '.')}": n for name, n in config.items()})
+        self.configure(ResourceType.GROUP, group, {f"consumer.{key.replace('_', '.')}": n for key, n in config.items()})
 
-    def _configure(self, kind: str, name: str, config: Mapping[str, int]) -> None:
-        LocalKafka(Path()).tool(
-            "org.apache.kafka.tools.ConfigCommand",
-            *("--bootstrap-server", self.brokers, "--alter"),
-            *("--add-config", ",".join(f"{key}={value}" for key, value in config.items())),
-            *("--entity-type", kind, "--entity-name", name),
-        )
+    def configure(self, kind: ResourceType, name: str, config: Mapping[str, int]) -> None:
+        """Change settings of a topic or a group."""
+        entries = [ConfigEntry(key, str(n), incremental_operation=AlterConfigOpType.SET) for key, n in config.items()]
+        resource = ConfigResource(kind, name, incremental_configs=entries)
+        self.admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
 
     def _of_group(self, group: str) -> Consumer:
         if group not in self._groups:

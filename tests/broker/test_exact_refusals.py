@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import KafkaError, Producer
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import ResourceType
 
 from .conftest import Serve
 from .outside import QUIET, Outside, Position, Record, event
@@ -105,20 +105,13 @@ def test_b28_what_the_sink_is_known_to_refuse_is_set_aside_without_an_abort(tabl
     assert aborted(table, finished=in_time.offset + 21) == 0
 
 
-def set_limit(outside: Outside, topic: str, n_bytes: int) -> None:
-    """Change how large a record batch a topic takes."""
-    entry = ConfigEntry("max.message.bytes", str(n_bytes), incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    outside.admin.incremental_alter_configs([resource])[resource].result(20)
-
-
 def test_b28_what_nobody_could_know_costs_an_abort_and_only_the_record_at_fault(
     table: Served, outside: Outside
 ) -> None:
     """Sink and dead-letter topic take less than they did when the worker asked; the broker hears of it in a moment."""
     before, restarts = outside.ends(table.source)[0], table.worker()["restarts"]
     for topic, n_bytes in ((table.sink, LOWER), (table.dead_letter, 2 * LOWER)):
-        set_limit(outside, topic, n_bytes)
+        outside.configure(ResourceType.TOPIC, topic, {"max.message.bytes": n_bytes})
     table.eventually(lambda: refuses(outside, table.sink, LOWER) and refuses(outside, table.dead_letter, 2 * LOWER))
     sent = outside.send(table.source, *(Record(event(x, letters=1_000), b"k%d" % x) for x in range(200)))
     wish = event(2, letters=LIMIT - 10_000)

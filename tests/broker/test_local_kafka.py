@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from pelton import kafka_config
 from pelton.deadline import Deadline
+from pelton.kafka_java import Java
 from pelton.local_kafka import LocalKafka
 
 OwnKafka = Callable[..., LocalKafka]
@@ -40,7 +41,7 @@ def test_broker_has_the_settings_listens_on_loopback_and_its_tools_run(own_kafka
     hosts = _listening_hosts(kafka)
     assert len(hosts) == 2
     assert set(hosts) <= {"127.0.0.1", "::ffff:127.0.0.1"}
-    said = kafka.tool(
+    said = Java.ready().run(
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", kafka.bootstrap),
         *("--create", "--topic", "by-tool", "--partitions", "2"),

@@ -4,12 +4,11 @@ import json
 import subprocess
 import sys
 import uuid
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from pelton.local_kafka import LocalKafka
+from pelton.kafka_java import Java
 
 from .outside import Outside, event
 
@@ -45,7 +44,7 @@ class Group:
 
     def kafkas_own(self) -> list[int]:
         """Return what Kafka's consumer-groups tool says, of partitions that were committed in."""
-        text = LocalKafka(Path()).tool(
+        text = Java.ready().run(
             "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
             *("--bootstrap-server", self.outside.brokers, "--describe", "--group", self.name),
         )
