@@ -72,7 +72,11 @@ class ScaleWatch:
             process = await making
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.communicate()  # to the end of its pipes: else they outlive us
+            ending = asyncio.ensure_future(process.communicate())  # to the end of its pipes: else they outlive us
+            try:
+                await asyncio.shield(ending)
+            finally:
+                await ending
 
     async def _make(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE

@@ -90,6 +90,25 @@ async def test_an_asker_that_dies_or_raves_is_started_again(
         assert watch.answer() is not None
 
 
+async def test_who_is_cancelled_while_an_asker_ends_leaves_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ending, may_end, processes = asyncio.Event(), asyncio.Event(), list[asyncio.subprocess.Process]()
+    communicate = asyncio.subprocess.Process.communicate
+
+    async def slow(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+        processes.append(process)
+        ending.set()
+        await may_end.wait()
+        return await communicate(process)
+
+    monkeypatch.setattr(asyncio.subprocess.Process, "communicate", slow)
+    async with watching(tmp_path, told(), die=True):
+        await ending.wait()
+        asyncio.get_running_loop().call_soon(may_end.set)
+    assert [process.returncode is not None for process in processes] == [True]
+
+
 async def test_an_asker_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     settings = Settings(model="m", stream=STREAM)
     watch = ScaleWatch(settings, Scale(), [Kept()], [str(tmp_path / "nothing")])  # type: ignore[list-item]
