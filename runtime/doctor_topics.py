@@ -6,6 +6,7 @@ from pelton.doctor_facts import ClusterFacts, TopicFacts
 from pelton.doctor_findings import Finding, error, warning
 from pelton.kafka_clients import max_message_bytes
 from pelton.schemas.settings import Settings
+from pelton.schemas.topic_limits import NO_LIMIT
 from pelton.settings_roles import READ, roles_of
 
 HOUR_MS = 3_600_000
@@ -83,9 +84,22 @@ def retention(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
             what = f"{topic} keeps records for {keeps_ms / 1000:g} s: what is not scored by then is lost"
             yield warning("stream.topics", what, "retention.ms of an hour and more")
     sink, letters = facts.topics.get(stream.sink), facts.topics.get(stream.dead_letter)
-    if sink and stream.timestamp == "event" and int(sink.config.get("retention.ms", -1)) >= 0:
-        what = "scores carry the event's time, and retention deletes what is old at once"
-        yield warning("stream.timestamp", what, "stream.timestamp: producer, or retention.ms=-1 for the sink")
+    if sink and stream.timestamp == "event":
+        yield from _event_times(sink)
     if letters and "compact" in letters.config.get("cleanup.policy", ""):
         what = "the dead-letter topic is compacted: of each key only the last letter stays, and none without a key"
         yield error("stream.dead_letter", what, "cleanup.policy=delete")
+
+
+def _event_times(sink: TopicFacts) -> Iterator[Finding]:
+    oldest_ms = int(sink.config.get("message.timestamp.before.max.ms", NO_LIMIT))
+    if sink.config.get("message.timestamp.type") == "LogAppendTime":
+        what = "scores carry the event's time, and the sink stamps them with its own"
+        yield warning("stream.timestamp", what, "message.timestamp.type=CreateTime for the sink")
+        return
+    if int(sink.config.get("retention.ms", -1)) >= 0:
+        what = "scores carry the event's time, and retention deletes what is old at once"
+        yield warning("stream.timestamp", what, "stream.timestamp: producer, or retention.ms=-1 for the sink")
+    if oldest_ms < NO_LIMIT:
+        what = f"scores carry the event's time, and the sink takes none older than {oldest_ms / 1000:g} s: set aside"
+        yield warning("stream.timestamp", what, "stream.timestamp: producer, or no message.timestamp.before.max.ms")

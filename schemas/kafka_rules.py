@@ -1,6 +1,7 @@
 """Which librdkafka properties are refused: those that break a promise, do not exist or contradict each other."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,10 @@ from pelton.schemas.settings_problems import HIDDEN, Problem
 _SENTINEL = "pelton.no.such.property"
 _UNKNOWN = "librdkafka has no such property"
 _BROKER_SIDE = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type")
+_WHOLE = re.compile(
+    r".*\.(timeout\.ms|interval\.ms|bytes)|batch\.size|queue\.buffering\.max\.messages|max\.in\.flight.*"
+)
+_DIGITS = re.compile(r"-?(0|[1-9][0-9]*)")
 _SESSION_MS, _HEARTBEAT_MS, _MAX_POLL_MS = 45_000, 3_000, 300_000
 _TRANSACTION_MS, _LEAST_TRANSACTION_MS = 60_000, 2_000
 
@@ -35,6 +40,8 @@ def _why_not(name: str, value: Any) -> str | None:
         return f"must be text or a number, not {'null' if value is None else type(value).__name__}"
     if name == "bootstrap.servers" and not str(value).strip(" ,"):
         return "must name a broker, host:port"
+    if _WHOLE.fullmatch(name) and not _DIGITS.fullmatch(str(value)):
+        return "must be a whole number without a unit: of `45s` librdkafka would take the 45"
     return _refused_by_client(name, value)
 
 

@@ -75,6 +75,16 @@ def test_every_topic_has_to_exist() -> None:
             {"stream": {"timestamp": "event"}},
             ("warning", "stream.timestamp"),
         ),
+        (
+            but("out", config={"message.timestamp.before.max.ms": "60000"}),
+            {"stream": {"timestamp": "event"}},
+            ("warning", "stream.timestamp"),
+        ),
+        (
+            but("out", config={"message.timestamp.type": "LogAppendTime", "retention.ms": "1000"}),
+            {"stream": {"timestamp": "event"}},
+            ("warning", "stream.timestamp"),
+        ),
         (but("out-dead-letters", config={"cleanup.policy": "compact"}), {}, ("error", "stream.dead_letter")),
         (but("out-dead-letters", config={"max.message.bytes": "1000"}), {}, ("warning", "stream.dead_letter")),
         (but("out", config={"max.message.bytes": "1000"}), {}, ("warning", "stream.sink")),

@@ -18,6 +18,7 @@ from pelton.schemas.kafka_rules import kafka_problems
         {"group.protocol": "consumer", "max.poll.interval.ms": 60000},
         {"session.timeout.ms": 6000, "heartbeat.interval.ms": 2000, "max.poll.interval.ms": 6000},
         {"max.in.flight.requests.per.connection": 5},
+        {"session.timeout.ms": "45000", "socket.timeout.ms": 10000, "message.max.bytes": "1000000"},
     ],
 )
 def test_sound_properties_pass(properties: dict[str, Any]) -> None:
@@ -46,6 +47,10 @@ def test_the_promises_are_covered() -> None:
         ("linger.ms", "abc", "librdkafka refuses this value"),
         ("compression.type", "zip", "librdkafka refuses this value"),
         ("fetch.min.bytes", -5, "librdkafka refuses this value"),
+        ("max.poll.interval.ms", "5m", "must be a whole number"),
+        ("transaction.timeout.ms", "0x10000", "must be a whole number"),
+        ("session.timeout.ms", "045000", "must be a whole number"),
+        ("message.max.bytes", 1.5e6, "must be a whole number"),
         ("client.id", None, "must be text or a number, not null"),
         ("client.id", [1], "must be text or a number, not list"),
         ("bootstrap", {"servers": "x"}, "no levels"),
