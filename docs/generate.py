@@ -43,9 +43,9 @@ kafka:
 
 Before the first connection are refused: a name that librdkafka does not know (the nearest right one is told); a value
 that it does not take; a time or size with a unit, of which it would take the digits; values that contradict each
-other (a `heartbeat.interval.ms` not below `session.timeout.ms`, a `max.poll.interval.ms` below it, more than 5
-`max.in.flight.requests.per.connection`, a `transaction.timeout.ms` below 2,000, with `group.protocol: consumer` what
-the broker decides); and these:
+other (SASL without a `sasl.mechanism`, a `heartbeat.interval.ms` not below `session.timeout.ms`, a
+`max.poll.interval.ms` below it, more than 5 `max.in.flight.requests.per.connection`, a `transaction.timeout.ms` below
+2,000, with `group.protocol: consumer` what the broker decides); and these:
 
 | refused | why |
 |---|---|

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from pelton.errors import PackageError
+from pelton.schemas.settings_problems import no_such, paths
 from pelton.schemas.yaml_loader import SafeLoader
 
 MANIFEST_NAME = "model.yaml"
@@ -104,7 +106,11 @@ class Manifest(_Part):
 
 
 def _problems(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, problem['loc'])) or 'manifest'}: {problem['msg'].removeprefix('Value error, ')}"
-        for problem in error.errors(include_url=False)
-    )
+    return "; ".join(map(_line, error.errors(include_url=False)))
+
+
+def _line(problem: ErrorDetails) -> str:
+    place = ".".join(map(str, problem["loc"])) or "manifest"
+    if problem["type"] == "extra_forbidden":
+        return f"{place}: {no_such(place, paths(Manifest), 'key')}"
+    return f"{place}: {problem['msg'].removeprefix('Value error, ')}"

@@ -55,7 +55,7 @@ def _version_order(version: str) -> list[tuple[int, int, str]]:
 
 def _unknown(place: str, home: Path) -> str:
     if "/" in place:
-        what = f"no folder in it has a {MANIFEST_NAME}" if home.is_dir() else "there is no such folder"
+        what = f"no folder in it has a {MANIFEST_NAME}" if home.is_dir() else f"there is no folder {home.absolute()}"
         return f"{place} is not a model package: {what}"
     near = difflib.get_close_matches(place, zoo_names(), n=1)
     meant = f"; did you mean {near[0]}?" if near else f"; the zoo has: {', '.join(zoo_names()) or 'nothing'}"

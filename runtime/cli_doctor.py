@@ -8,9 +8,10 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from pelton.cli_serve import Brokers, Config, chosen, given
+from pelton.cli_serve import Brokers, Config, whole_settings
+from pelton.errors import PackageError
 
 if TYPE_CHECKING:
     from pelton.doctor_findings import Finding
@@ -24,29 +25,39 @@ def doctor(
     brokers: Brokers = None,
     config: Config = None,
 ) -> None:
-    """Check settings against a live cluster: topics, rights, sizes, times; each finding says what to change.
+    """Check settings against a live cluster and the model's package; each finding says what to change.
 
     Nothing is changed and no group is joined. Ends with 1 when something cannot work, with 0 otherwise.
     """
     from pelton.doctor import RULES, check  # noqa: PLC0415
     from pelton.doctor_facts import gather  # noqa: PLC0415
     from pelton.doctor_findings import Level  # noqa: PLC0415
-    from pelton.schemas.settings import load_settings  # noqa: PLC0415
 
-    settings = load_settings(chosen(config), given({"kafka": {"bootstrap.servers": brokers}}))
-    found = check(settings, gather(settings), _time_batch(settings) if batch else ())
+    settings = whole_settings(config, {"kafka": {"bootstrap.servers": brokers}})
+    found = check(settings, gather(settings), _of_the_model(settings, batch))
     if as_json:
         sys.stdout.write(msgspec.json.encode({"findings": [asdict(each) for each in found]}).decode() + "\n")
     elif found:
-        table = Table("", "where", "what", "change")
+        table = Table("", "where", *(Column(name, overflow="fold") for name in ("what", "change")))
         for each in found:
             style = "red" if each.level is Level.ERROR else "yellow"
             table.add_row(f"[{style}]{each.level}[/]", escape(each.where), escape(each.what), escape(each.change))
         Console().print(table)
     else:
-        Console().print(f"{len(RULES) + batch} checks, nothing found")
+        Console().print(f"{len(RULES) + 1 + batch} checks, nothing found")
     if found and (strict or found[0].level is Level.ERROR):
         raise typer.Exit(1)
+
+
+def _of_the_model(settings: "Settings", batch: bool) -> "list[Finding]":
+    from pelton.doctor_findings import error  # noqa: PLC0415
+    from pelton.models.package import load_package  # noqa: PLC0415
+
+    try:
+        load_package(settings.model)
+        return _time_batch(settings) if batch else []
+    except PackageError as refused:
+        return [error("model", str(refused), "the package, or which one `model` names")]
 
 
 def _time_batch(settings: "Settings") -> "list[Finding]":

@@ -91,7 +91,7 @@ def _print_tables(looks: Iterator[tuple[list["PartitionLag"], Rates]], *, watch:
 def table(found: Sequence["PartitionLag"], rates: Rates) -> Table:
     """Return a look as a table, the sum below it."""
     numbers = [Column(name, justify="right") for name in ("committed", "end", "lag", "oldest", "drain")]
-    shown = Table("topic", Column("partition", justify="right"), *numbers, "member")
+    shown = Table(Column("topic", overflow="fold"), Column("partition", justify="right"), *numbers, "member")
     for at in found:
         committed = "-" if at.committed is None else str(at.committed)
         times = _seconds(at.oldest_s), _seconds(drain_s(at.records, rates.get(at.at)))

@@ -41,7 +41,8 @@ def produce(
     source = SourceFile(file, text or ())
     kafka = kafka_properties(config, brokers)
     if topic not in topics.describe(kafka, [topic]):
-        raise TopicMissing(f"no topic {topic} at {kafka['bootstrap.servers']}; create it first")
+        where = f"{topic} at {kafka['bootstrap.servers']}"
+        raise TopicMissing(f"no topic {where}; create it first, as by `pelton kafka topics {topic}:4`")
     replay = Replay(replay_producer(kafka), topic, rate)
     try:
         replay.run(_with_progress(source, key, limit, replay.tally))

@@ -120,8 +120,13 @@ def _show_table(records: Iterator["Message"], *, follow: bool) -> None:
         rows.extend(map(_cells, records))
 
 
+def _whole(name: str) -> Column:
+    """Return a column whose words go on in the next line where they are too long: a cut id cannot be looked for."""
+    return Column(name, overflow="fold")
+
+
 def _table(rows: Iterable[tuple[str, ...]]) -> Table:
-    table = Table("time", "event", Column("score", justify="right"), "model", "source")
+    table = Table("time", _whole("event"), Column("score", justify="right"), _whole("model"), _whole("source"))
     for row in rows:
         table.add_row(*row)
     return table

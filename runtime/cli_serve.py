@@ -47,7 +47,6 @@ def serve(
     takes the identity of a worker.
     """
     from pelton.logs import configure_logs  # noqa: PLC0415
-    from pelton.schemas.settings import load_settings  # noqa: PLC0415
 
     flags = {
         "model": model,
@@ -58,7 +57,7 @@ def serve(
         "sidecar": {"port": port},
         "log": {"level": log_level.value if log_level else None},
     }
-    settings = load_settings(chosen(config), given(flags))
+    settings = whole_settings(config, flags)
     from pelton.supervisor import Supervisor  # noqa: PLC0415
 
     configure_logs(settings.log.level, settings.log.format)
@@ -83,6 +82,23 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flags that were given, without the empty groups."""
     nested = {name: given(value) if isinstance(value, Mapping) else value for name, value in flags.items()}
     return {name: value for name, value in nested.items() if value not in (None, {})}
+
+
+def whole_settings(config: Path | None, flags: Mapping[str, Any]) -> "Settings":
+    """Return the settings of the file, the environment and the flags that were given.
+
+    Raises SettingsError for what is wrong in them; it says so where there was no file to read.
+    """
+    from pelton.errors import SettingsError  # noqa: PLC0415
+    from pelton.schemas.settings import load_settings  # noqa: PLC0415
+
+    if path := chosen(config):
+        return load_settings(path, given(flags))
+    try:
+        return load_settings(None, given(flags))
+    except SettingsError as error:
+        also = f"no file was read: no --config was given, and here is no {DEFAULT_CONFIG}"
+        raise SettingsError(f"{error}\n{also}") from None
 
 
 def kafka_properties(config: Path | None, brokers: str | None) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from pelton.settings_roles import READ, roles_of
 
 HOUR_MS = 3_600_000
 NEARLY = 0.95
+CREATE = "create it, as by `pelton kafka topics`, or grant DESCRIBE on it"
 
 
 def existence(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:
     """Every topic named has to exist."""
     for topic, role in roles_of(settings).items():
         if topic not in facts.topics:
-            yield error(role, f"no topic {topic}, or no right to see it", "create it, or grant DESCRIBE on it")
+            yield error(role, f"no topic {topic}, or no right to see it", CREATE)
 
 
 def replication(settings: Settings, facts: ClusterFacts) -> Iterator[Finding]:

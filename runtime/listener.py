@@ -59,6 +59,7 @@ class Listener:
         except OSError as error:
             await self.close()
             cause = _CAUSES.get(error.errno or 0, error.strerror or str(error))
+            cause += f"; choose another {self._name}.port" if error.errno == errno.EADDRINUSE else ""
             raise SettingsError(f"{self._name}: cannot listen on {host}:{port}: {cause}") from error
 
     async def close(self) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from pelton.schemas.kafka_properties import FORBIDDEN, OFTEN_USED, KafkaProperties, is_secret
-from pelton.schemas.settings_problems import HIDDEN, Problem
+from pelton.schemas.settings_problems import HIDDEN, MISSING, Problem
 
 _SENTINEL = "pelton.no.such.property"
 _UNKNOWN = "librdkafka has no such property"
 _BROKER_SIDE = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type")
 _WHOLE = re.compile(
-    r".*\.(timeout\.ms|interval\.ms|bytes)|batch\.size|queue\.buffering\.max\.messages|max\.in\.flight.*"
+    r".*\.(timeout\.ms|interval\.ms|k?bytes)|batch\.size|queue\.buffering\.max\.messages|max\.in\.flight.*"
 )
 _DIGITS = re.compile(r"-?(0|[1-9][0-9]*)")
 _SESSION_MS, _HEARTBEAT_MS, _MAX_POLL_MS = 45_000, 3_000, 300_000
@@ -59,6 +59,7 @@ def _refused_by_client(name: str, value: str | float) -> str | None:
         return None
     if text.startswith("No such configuration property"):
         close = difflib.get_close_matches(name, (*OFTEN_USED, *FORBIDDEN), n=1)
+        close = ["bootstrap.servers"] if name in {"brokers", "broker", "servers"} else close
         return _UNKNOWN + (f"; the nearest right name is kafka.{close[0]}" if close else "")
     return "librdkafka refuses this value" + ("" if is_secret(name) else f": {text}")
 
@@ -71,6 +72,10 @@ def _contradictions(properties: KafkaProperties) -> Iterator[Problem]:
                 yield Problem(f"kafka.{name}", properties[name], why)
     else:
         yield from _classic_times(properties)
+    protocol = str(properties.get("security.protocol", "")).lower()
+    if protocol.startswith("sasl") and not {"sasl.mechanism", "sasl.mechanisms"} & set(properties):
+        why = f"is missing: security.protocol is {protocol}, and librdkafka would take GSSAPI"
+        yield Problem("kafka.sasl.mechanism", MISSING, why)
     if (limit := _number(properties, "transaction.timeout.ms", _TRANSACTION_MS)) < _LEAST_TRANSACTION_MS:
         why = f"is less than {_LEAST_TRANSACTION_MS}: a commit that waits for the broker would not fit"
         yield Problem("kafka.transaction.timeout.ms", limit, why)

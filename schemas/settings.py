@@ -41,8 +41,8 @@ class Settings(Group):
         description="librdkafka properties, passed through, except those that would break a promise.",
     )
     model: Name = Field(
-        description="Model to serve: a name of the zoo, `name:version`, or the path of a package folder; without a "
-        "version the highest."
+        description="Model to serve: a name of the zoo, `name:version`, or the path of a package folder, from where "
+        "the command runs; without a version the highest."
     )
     device: str = Field(
         default="auto",

@@ -2,12 +2,20 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, SecretStr, SerializationInfo, field_serializer
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, SerializationInfo, field_serializer
 
 from pelton.schemas.settings_groups import Group
 from pelton.schemas.settings_types import Name, no_boolean
 
 LEAST_TOKEN = 16
+_LEAST = Field(json_schema_extra={"minLength": LEAST_TOKEN})
+"""For readers of the schema; pydantic itself would speak of items."""
+
+
+def _long_enough(token: SecretStr) -> SecretStr:
+    if len(token) < LEAST_TOKEN:
+        raise ValueError(f"has {len(token)} characters, and needs {LEAST_TOKEN} at least")
+    return token
 
 
 class Admin(Group):
@@ -18,7 +26,7 @@ class Admin(Group):
         default=None,
         description="Port that the admin routes listen on; null for no such routes, 0 for one of the system's choice.",
     )
-    token: Annotated[SecretStr, Field(min_length=LEAST_TOKEN)] | None = Field(
+    token: Annotated[SecretStr, AfterValidator(_long_enough), _LEAST] | None = Field(
         default=None,
         description="What a caller has to show as `Authorization: Bearer …`, 16 characters at least; best given as "
         "`PELTON_ADMIN__TOKEN_FILE`.",

@@ -63,6 +63,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     candidates = list(known)
     if homonyms := [path for path in candidates if path.endswith(f".{name}")]:
         return homonyms[0]
+    if name.rpartition("_")[2].lower() in {"brokers", "broker"}:  # as the flag is called
+        return next(
+            (path for path in candidates if path.lower().endswith(("bootstrap.servers", "bootstrap_servers"))), None
+        )
     last = name.rpartition(".")[2]
     alike = [path for path in candidates if path.rpartition(".")[2] == last]
     close = difflib.get_close_matches(name, alike or candidates, n=1, cutoff=0.0 if alike else 0.7)
@@ -72,10 +76,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next((by_last[word] for word in difflib.get_close_matches(last, by_last, n=1, cutoff=0.75)), None)
 
 
-def no_such(name: str, known: Iterable[str]) -> str:
-    """Return the reason for a `name` that is not `known`, with the nearest right one."""
+def no_such(name: str, known: Iterable[str], what: str = "setting") -> str:
+    """Return the reason for a `name` that is not `known`, with the nearest right one; `what` is what it is not."""
     meant = nearest(name, known)
-    return f"no such setting; the nearest right name is {meant}" if meant else "no such setting"
+    return f"no such {what}; the nearest right name is {meant}" if meant else f"no such {what}"
 
 
 def _problem(item: ErrorDetails, known: list[str]) -> Problem:

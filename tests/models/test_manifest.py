@@ -32,10 +32,10 @@ def test_defaults_are_those_of_the_design(write_package: Write) -> None:
         ("weights", "../other/weights.safetensors", "weights: must name a file inside the package folder"),
         ("golden", "/etc/passwd", "golden: must name a file inside the package folder"),
         ("batching", {"shapes": "square"}, "batching.shapes: "),
-        ("batching", {"shape": "any"}, "batching.shape: Extra inputs are not permitted"),
+        ("batching", {"shape": "any"}, "batching.shape: no such key; the nearest right name is batching.shapes"),
         ("tolerance", -1, "tolerance: "),
         ("tolerance", float("nan"), "tolerance: "),
-        ("wieghts", "weights.safetensors", "wieghts: Extra inputs are not permitted"),
+        ("wieghts", "weights.safetensors", "wieghts: no such key; the nearest right name is weights"),
         ("input", None, "input: Field required"),
     ],
 )

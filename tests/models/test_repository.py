@@ -74,7 +74,7 @@ def test_a_zoo_name_wins_over_a_folder_that_happens_to_be_here(
         ("flight-dealy", "no model 'flight-dealy' in the zoo .*did you mean flight-delay"),
         ("weather", "the zoo has: flight-delay, sentiment"),
         ("flight-delay:7", "flight-delay has no version 7; it has 1, 9, 10"),
-        ("./nowhere", "there is no such folder"),
+        ("./nowhere", "not a model package: there is no folder /.*/empty/deep/nowhere$"),
         ("..", "no package folder of that name"),
     ],
 )

@@ -81,7 +81,7 @@ def test_limit_ends_it_in_time(produce: Produce, broker: Broker) -> None:
 def test_an_unknown_topic_is_refused_before_anything_is_sent(produce: Produce, broker: Broker) -> None:
     code, said = produce("a.csv", "-t", "nope")
     assert (code, broker.sent) == (1, [])
-    assert said == "error: no topic nope at 127.0.0.1:9092; create it first"
+    assert said == "error: no topic nope at 127.0.0.1:9092; create it first, as by `pelton kafka topics nope:4`"
 
 
 def test_a_row_that_does_not_arrive_is_told_and_counted(produce: Produce, broker: Broker) -> None:

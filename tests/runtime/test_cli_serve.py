@@ -85,3 +85,17 @@ def test_produce_and_scores_need_only_the_kafka_part_of_the_file(
     (tmp_path / "pelton.yaml").write_text("kafka: {acks: 1}")
     with pytest.raises(SettingsError, match="acks"):
         kafka_properties(None, None)
+
+
+def test_without_a_file_it_says_that_none_was_read(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(IndexError):
+        serve("--topic", "a")
+    assert "model: is missing" in (said := capsys.readouterr().err)
+    assert "here is no pelton.yaml" in said
+    (tmp_path / "pelton.yaml").write_text("device: cpu")
+    with pytest.raises(IndexError):
+        serve("--topic", "a")
+    assert "model: is missing" in (said := capsys.readouterr().err)
+    assert "no file" not in said

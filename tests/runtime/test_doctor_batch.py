@@ -1,6 +1,7 @@
 """`pelton doctor --batch`: what the largest batch takes on this machine, and what that is too long for."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,27 @@ def test_the_command_loads_the_model_only_when_it_is_told_to(tmp_path: Path, mon
     (finding,) = json.loads(timed.stdout)["findings"]
     assert (timed.exit_code, finding["where"]) == (1, "health.stall_s")
     assert finding["what"].startswith("a batch of 4 takes 0.0 s here")
+
+
+@pytest.mark.parametrize("flags", [[], ["--batch"]])
+def test_a_package_that_is_not_there_is_found_beside_all_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    monkeypatch.setattr("pelton.doctor_facts.gather", lambda _: replace(WELL, topics={}))
+    config = tmp_path / "pelton.yaml"
+    config.write_text(json.dumps({"model": str(tmp_path / "churn"), "stream": STREAM}))
+    ended = CliRunner().invoke(app, ["doctor", "--config", str(config), "--json", *flags])
+    findings = json.loads(ended.stdout)["findings"]
+    assert ended.exit_code == 1
+    assert [each["where"] for each in findings] == ["stream.topics", "stream.sink", "stream.dead_letter", "model"]
+    assert findings[-1]["what"].endswith(f"there is no folder {tmp_path / 'churn'}")
+
+
+def test_no_name_is_cut_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = "a-topic-" + "0123456789" * 10
+    monkeypatch.setattr("pelton.doctor_facts.gather", lambda _: WELL)
+    config = tmp_path / "pelton.yaml"
+    config.write_text(json.dumps({"model": str(TIMED), "stream": {**STREAM, "sink": topic}}))
+    ended = CliRunner().invoke(app, ["doctor", "--config", str(config)])
+    cells = [line.split("│")[3].strip() for line in ended.stdout.splitlines() if line.count("│") == 5]
+    assert topic in "".join(cells)

@@ -77,6 +77,7 @@ def test_defaults_are_those_of_the_design() -> None:
         ("bootstrap.servers", "x", "the nearest right name is kafka.bootstrap.servers"),
         ("sasl.password", "x", "the nearest right name is kafka.sasl.password"),
         ("brokers_of_mine", "x", "brokers_of_mine (from the command line): no such setting"),
+        ("brokers", "x", "the nearest right name is kafka.bootstrap.servers"),
         ("worker", 2, "the nearest right name is workers"),
         # wrong types and values
         ("model", "", "model = ''"),

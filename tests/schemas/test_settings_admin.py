@@ -32,6 +32,10 @@ def test_a_port_needs_a_token_at_every_address(host: str) -> None:
     assert made.admin.host == host
 
 
+def test_a_short_token_is_told_how_long_it_must_be() -> None:
+    assert refusal(port=9000, token="hunter2").endswith("has 7 characters, and needs 16 at least")
+
+
 @pytest.mark.parametrize("token", ["", "hunter2", "hunter2-hunter2", 5, ["hunter2-must-not-show"]])
 def test_a_short_token_or_none_at_all_is_refused_and_not_told(token: Any) -> None:
     assert "admin.token" in refusal(port=9000, token=token)

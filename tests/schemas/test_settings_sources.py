@@ -106,6 +106,7 @@ def test_numbers_and_truth_from_the_environment(file: Path) -> None:
     ("environ", "text"),
     [
         ({"PELTON_STREM__SINK": "x"}, "PELTON_STREM__SINK: no such setting; the nearest right name is PELTON_STREAM_"),
+        ({"PELTON_BROKERS": "x:1"}, "the nearest right name is PELTON_BOOTSTRAP_SERVERS"),
         ({"PELTON_STREAM_SINK": "x"}, "the nearest right name is PELTON_STREAM__SINK"),
         ({"PELTON_KAFKA": "not json"}, "PELTON_KAFKA: must hold a JSON object"),
         ({"PELTON_BATCH": "[" * 100_000}, "PELTON_BATCH: must hold a JSON object"),
