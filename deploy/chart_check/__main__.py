@@ -34,6 +34,12 @@ REFUSED = (
     ("autoscaling.minReplicas", "minimal", 'autoscaling={"kind":"hpa","minReplicas":9,"maxReplicas":3}'),
     ("excludePersistentLag", "keda-kafka", 'autoscaling.keda.metadata={"excludePersistentLag":"true"}'),
     ("replicaz", "minimal", "replicaz=3"),
+    ("every pod would have the same", "minimal", r'settings.stream\.static_id="one"'),
+    ("PELTON_REPLICA comes from the chart", "minimal", 'env=[{"name":"PELTON_REPLICA","value":"one"}]'),
+    ("PELTON_DRAIN_S comes from the chart", "minimal", 'env=[{"name":"PELTON_DRAIN_S","value":"300"}]'),
+    ("admin.token would lie open", "minimal", 'settings.admin={"token":"hunter2hunter2hu"}'),
+    ("sasl.password would lie open", "minimal", 'settings.kafka={"bootstrap.servers":"k:1","sasl.password":"x"}'),
+    ("kafka.ssl.key.pem would lie open", "minimal", r'settings.kafka\.ssl\.key\.pem="x"'),
 )
 """Values that the chart must refuse: words it must say, the case they go on top of, and the values."""
 

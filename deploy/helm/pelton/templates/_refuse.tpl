@@ -4,8 +4,19 @@
 {{- if $settings.replica -}}
 {{- fail "settings.replica: every pod would have the same one; the chart gives each its own from its name" -}}
 {{- end -}}
-{{- if ($settings.stream).static_id -}}
+{{- if or ($settings.stream).static_id (get $settings "stream.static_id") -}}
 {{- fail "settings.stream.static_id: every pod would have the same one; set staticMembership: true instead" -}}
+{{- end -}}
+{{- range .Values.env -}}
+{{- if has .name (list "PELTON_REPLICA" "PELTON_STREAM__STATIC_ID" "PELTON_SIDECAR__HOST" "PELTON_SIDECAR__PORT" "PELTON_DRAIN_S") -}}
+{{- fail (printf "env: %s comes from the chart, by the pod's name and its other values" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- $names := concat (keys $settings) (keys (default dict $settings.kafka)) (ternary (list "admin.token") list (hasKey (default dict $settings.admin) "token")) -}}
+{{- range $name := $names -}}
+{{- if regexMatch "pas+w|passphrase|secret|jaas|key\\.pem$|^admin\\.token$" $name -}}
+{{- fail (printf "settings: %s would lie open in a ConfigMap; set secrets.settings instead" $name) -}}
+{{- end -}}
 {{- end -}}
 {{- if and .Values.staticMembership (not $settings.stream) -}}
 {{- fail "staticMembership: is of the stream, and there is none" -}}
