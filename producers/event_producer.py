@@ -1,5 +1,6 @@
 """Send events into a topic, and know that they arrived."""
 
+import math
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pelton.deadline import Deadline
-from pelton.errors import BrokerUnavailable, ClientClosed, KafkaFailure
+from pelton.errors import BrokerUnavailable, ClientClosed, KafkaFailure, SettingsError
 from pelton.kafka_errors import Complaints, ErrorLog, of_settings
 from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.call_options import connection
@@ -23,8 +24,14 @@ from pelton.schemas.headers import IDEMPOTENCY_KEY, TRACEPARENT
 
 SERVE_S = 0.1
 FULL_S = 0.02
+MOST_DELIVERY_S = 1_000_000.0
 
-_DEFAULTS: Mapping[str, Any] = {"linger.ms": 5, "partitioner": "murmur2_random", "compression.type": "lz4"}
+_DEFAULTS: Mapping[str, Any] = {
+    "linger.ms": 5,
+    "partitioner": "murmur2_random",
+    "compression.type": "lz4",
+    "topic.metadata.propagation.max.ms": 5_000,
+}
 Headers = Iterable[tuple[str, str | bytes | None]]
 
 
@@ -42,6 +49,7 @@ class EventProducer:
     `kafka` is bootstrap addresses or librdkafka properties. `id_field` and `key_field` name the fields of an event that
     hold its id and its key. An event without an id gets one, in the header `idempotency-key`, where Pelton looks
     for it; an event without a key has its id as key. What is not delivered within `delivery_s` seconds has failed.
+    Raises SettingsError for options that cannot work.
 
         with EventProducer("127.0.0.1:9092", "payments", id_field="payment_id", key_field="card") as producer:
             where = producer.send({"payment_id": "p-3", "card": "c-1", "amount": 250.0}).result()
@@ -59,11 +67,13 @@ class EventProducer:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         self._topic, self._id_field, self._key_field, self._delivery_s = topic, id_field, key_field, delivery_s
+        if not 0 < delivery_s <= MOST_DELIVERY_S:  # to the client, 0 is for ever
+            raise SettingsError(f"delivery_s: must be more than 0 and at most {MOST_DELIVERY_S:g}, not {delivery_s}")
         self._errors, self._complaints = ErrorLog("event producer"), Complaints()
         promised = {
             "enable.idempotence": True,
             "acks": "all",
-            "message.timeout.ms": int(delivery_s * 1000),
+            "message.timeout.ms": math.ceil(delivery_s * 1000),
             "error_cb": self._note,
             "logger": librdkafka_log,
         }

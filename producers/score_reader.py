@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, TopicMissing
+from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError, TopicMissing
 from pelton.kafka_errors import Complaints, ErrorLog, failure, of_settings
 from pelton.producers.call_options import connection
 from pelton.producers.request_sender import librdkafka_log
@@ -60,7 +60,7 @@ class ScoreReader:
         with ScoreReader("127.0.0.1:9092", "payment-scores") as reader:
             risks = {read.score.event_id: read.score.score for read in reader}
 
-    Raises TopicMissing, BrokerUnavailable after `timeout_s` seconds, AccessDenied.
+    Raises TopicMissing, BrokerUnavailable after `timeout_s` seconds, AccessDenied, and SettingsError for another word.
     """
 
     def __init__(
@@ -74,6 +74,8 @@ class ScoreReader:
         timeout_s: float = 10.0,
         make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
+        if start not in ("beginning", "end") or unique not in ("key", "source", None):
+            raise SettingsError(f"start={start!r}, unique={unique!r}: one of them is none of its words")
         self._topic, self._follow, self._unique = topic, follow or start == "end", unique
         self._errors = ErrorLog("score reader")
         self._seen: dict[Hashable, None] = {}

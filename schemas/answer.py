@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from pelton.schemas.codes import Code
-from pelton.schemas.rejection import Rejection
+from pelton.schemas.rejection import MAX_REASON, Rejection, printable
 from pelton.schemas.reply import encode_data, encode_error
 from pelton.schemas.score import write_score
 
@@ -33,4 +33,5 @@ def answer_of(outcome: Sequence[Any] | Rejection, trace_id: str, *, single: bool
 
 def _refusal(rejection: Rejection, trace_id: str, where: str) -> tuple[Code, bytes]:
     reason = _HIDDEN.get(rejection.code, rejection.reason)
-    return rejection.code, encode_error(rejection.code, where + reason, trace_id)
+    # What a caller wrote, of any length, may be a part of the reason.
+    return rejection.code, encode_error(rejection.code, printable(where + reason, MAX_REASON), trace_id)

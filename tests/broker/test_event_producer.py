@@ -152,3 +152,5 @@ def test_an_empty_topic_has_no_scores_and_a_missing_one_is_named(brokers: str, t
         assert list(reader) == []
     with pytest.raises(TopicMissing, match="no-such-topic"):
         ScoreReader(brokers, "no-such-topic")
+    with EventProducer(brokers, "no-such-topic", delivery_s=20.0) as producer, pytest.raises(TopicMissing):
+        producer.send({}).result(30)

@@ -95,4 +95,9 @@ async def test_b46_a_queue_that_stays_full_ends_at_the_deadline(
     answers = [await client.submit(number, deadline_s=0.1) for number in range(2)]
     errors = await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 20)
     assert [type(error) for error in errors] == [CallExpired, CallExpired]
+    waits = asyncio.create_task(client.submit(3))
+    await asyncio.sleep(0)
+    waits.cancel()
+    await asyncio.wait([waits], timeout=20)
+    assert (client.counts().pending, client.counts().cancelled) == (0, 1)
     kafka.stalled = set()

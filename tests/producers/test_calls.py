@@ -1,6 +1,7 @@
 """From a request to its end: answers, errors, deadlines, cancels, strangers and break-downs."""
 
 import time
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
@@ -237,6 +238,28 @@ def test_b10_close_fails_what_has_no_answer_and_takes_it_back() -> None:
     with pytest.raises(ClientClosed):
         caller.board.begin(b"1", None)
     caller.board.close(0.0)
+
+
+def test_b10_a_call_that_begins_while_the_client_closes_is_refused_and_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody would look after it any more: on an event loop it would never end."""
+    caller = Caller()
+    begin = caller.board._book.open
+
+    def closed_meanwhile(*arguments: Any) -> None:
+        caller.board.close(0.0)
+        begin(*arguments)
+
+    monkeypatch.setattr(caller.board._book, "open", closed_meanwhile)
+    with pytest.raises(ClientClosed):
+        caller.board.begin(b"1", None)
+    assert caller.board.counts().pending == 0
+
+
+def test_answers_of_aborted_transactions_are_none() -> None:
+    (consumer,) = Caller().kafka.consumers
+    assert consumer.config["isolation.level"] == "read_committed"
 
 
 def test_topics_that_are_missing_are_named_at_the_start() -> None:

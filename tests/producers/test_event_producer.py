@@ -87,6 +87,12 @@ def test_b38_a_cancelled_future_holds_nobody_up(make: Make, kafka: FakeKafka) ->
     assert second.result(20).offset == 1
 
 
+@pytest.mark.parametrize("delivery_s", [0, -1, float("nan"), 1e12])
+def test_a_time_that_no_delivery_can_have_is_refused(make: Make, delivery_s: float) -> None:
+    with pytest.raises(SettingsError, match="delivery_s: must be more than 0"):
+        make(delivery_s)
+
+
 def test_a_broker_must_be_named() -> None:
     with pytest.raises(SettingsError, match=r"bootstrap\.servers"):
         EventProducer("", "events")

@@ -4,7 +4,9 @@ import pytest
 
 from pelton.deadline import Deadline
 from pelton.errors import CallExpired, Overloaded, SettingsError
+from pelton.producers.call_options import CallOptions
 from pelton.producers.latencies import Latencies
+from pelton.producers.repeats import Repeats
 from pelton.producers.retry_budget import RetryBudget
 from pelton.schemas.codes import CODES, Code
 
@@ -35,7 +37,7 @@ def test_b44_what_can_pass_is_asked_again_under_the_same_id(code: Code) -> None:
 def test_two_answers_of_one_trouble_are_one_trouble() -> None:
     caller = Caller(backoff_s=0.1)
     call = caller.call()
-    for _ in range(5):
+    for _ in range(20):  # more than there are permits
         caller.refuse(call, "overloaded")
     caller.pass_time(0.2)
     assert len(caller.requests(call)) == 2
@@ -76,6 +78,17 @@ def test_pauses_double_and_vary() -> None:
     assert len({round(pause, 2) for _, pause in pauses}) > 3
 
 
+def test_the_longest_pause_is_twice_as_long_each_time() -> None:
+    options = CallOptions(kafka="none", requests="asked", replies="answered", backoff_s=1.0)
+    repeats, call = Repeats(options, Latencies(), lambda _, most: most), Caller().call(deadline_s=60.0)
+    pauses = []
+    for call.repeats in range(3):
+        pauses.append(
+            (repeats.after_failure(call, Overloaded("", code=Code.OVERLOADED), call.began_s) or 0) - call.began_s
+        )
+    assert pauses == pytest.approx([1.0, 2.0, 4.0])
+
+
 def test_a_repeat_that_could_only_be_too_late_is_not_sent() -> None:
     caller = Caller(backoff_s=100.0)
     call = caller.call(deadline_s=0.3)
@@ -113,7 +126,7 @@ def test_repeats_are_a_tenth_of_the_calls_however_many_fail() -> None:
         caller.refuse(caller.call(), "overloaded")
         caller.pass_time(0.05)
     # At once 10, and then one for each ten calls: 10 + 19/10, never more than 11 whole ones.
-    assert 10 <= caller.board.counts().repeated <= 11
+    assert caller.board.counts().repeated == 11
 
 
 def test_the_budget_fills_by_calls_up_to_its_reserve() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from pelton.errors import AccessDenied, BrokerUnavailable, TopicMissing
+from pelton.errors import AccessDenied, BrokerUnavailable, SettingsError, TopicMissing
 from pelton.producers import score_reader
 from pelton.producers.score_reader import ScoreReader
 from pelton.testing import FakeKafka
@@ -60,6 +60,13 @@ def test_the_start_says_what_is_missing(kafka: FakeKafka) -> None:
     with pytest.raises(BrokerUnavailable):
         read(kafka)
     assert [consumer.closed for consumer in kafka.consumers] == [True, True]
+
+
+@pytest.mark.parametrize("odd", [{"start": "begining"}, {"unique": "keys"}])
+def test_a_word_that_means_nothing_is_refused(kafka: FakeKafka, odd: dict[str, Any]) -> None:
+    """With any other word for the start, nothing at all was read."""
+    with pytest.raises(SettingsError, match=f"{next(iter(odd))}='"):
+        read(kafka, **odd)
 
 
 def test_partitions_that_are_added_are_read_from_their_beginning(

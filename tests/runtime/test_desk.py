@@ -55,6 +55,8 @@ def test_an_answer_says_what_to_quote(desk: MAKE) -> None:
         (b'{"inputs":{"x":1e39}}', "not_finite", ""),  # beyond the model's dtype
         (b'{"inputs":[{"x":1},{"x":1},{"x":1}]}', "too_large", "3 events"),
         (b'{"inputs":{"x":1},"model":"other"}', "unknown_model", "'other'"),
+        (b'{"inputs":{"x":1},"model":"%s"}' % (b"a" * 5000), "unknown_model", "aaa"),
+        (b'{"inputs":{"x":1,"a\\nb":NaN}}', "not_finite", "inputs.a b:"),
     ],
 )
 def test_b02_b12_what_cannot_be_scored_is_told_why_and_harms_no_neighbour(
@@ -70,6 +72,7 @@ def test_b02_b12_what_cannot_be_scored_is_told_why_and_harms_no_neighbour(
     assert (found["before"], found["after"]) == (("ok", 2.0), ("ok", 6.0))
     assert found["bad"][0] == code
     assert words in found["bad"][1]
+    assert len(found["bad"][1]) <= 500
     assert road.committed() == 3
     assert road.metric("answers_total") == {"ok": 2.0, code: 1.0}
 
@@ -121,6 +124,8 @@ def test_what_is_too_late_when_it_comes_never_reaches_the_model(desk: MAKE) -> N
     road = desk(requests={"clock_skew_s": 1})
     road.ask(1, "late", within_s=-1.5)
     road.ask(2, "in time", within_s=-0.5)
+    road.turn()
+    assert road.desk.batcher.n_records == 1
     road.walk()
     road.commit()
     assert sorted(road.answers()) == [("in time", "ok", 4.0), ("late", "expired", LATE)]
