@@ -149,7 +149,7 @@ class Company:
                 self.events.append(Event("leave", time.monotonic(), name(guest)))
                 guest.tell()
                 self._see_off(guest)
-            pause(came_s + 2 * CHURN_S)
+            self._over.wait(came_s + 2 * CHURN_S - time.monotonic())
 
     def _restart_broker(self, away_s: float) -> None:
         """It is over when each partition has given the score of an event that was sent afterwards."""
