@@ -75,9 +75,9 @@ class GroupLag:
         self._lookout = Lookout(self._reader)
 
     def look(self, timeout_s: float = LOOK_S) -> list[PartitionLag]:
-        """Return all partitions of the topics given, else those that the group has committed in or that members hold.
+        """Return all partitions of the topics given, else of those that the group has committed in or members hold.
 
-        Those of a topic that was deleted are left out. A partition without a commit is behind from where `reset` lets
+        Topics that were deleted are left out. A partition without a commit is behind from where `reset` lets
         the group begin, and so is one whose commit lies beyond its log. Raises KafkaFailure when the broker refuses or
         does not answer in time, and where there is no partition.
         """
@@ -86,7 +86,7 @@ class GroupLag:
         try:
             # In this order: asked for offsets while the coordinator only starts, the client crashes (librdkafka #5040).
             members, committed = self._members(deadline), self._committed(deadline)
-            wanted = sorted(self._partitions(deadline) if self._topics else {*committed, *members})
+            wanted = self._partitions(self._topics or sorted({topic for topic, _ in (*committed, *members)}), deadline)
             ends = offsets_of(self._admin, wanted, "latest", deadline)
             starts = offsets_of(self._admin, ends, "earliest", deadline)
             if not starts:
@@ -126,9 +126,11 @@ class GroupLag:
         _check(found)
         return {(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
-    def _partitions(self, deadline: Deadline) -> list[Partition]:
+    def _partitions(self, topics: Sequence[str], deadline: Deadline) -> list[Partition]:
         """Return the partitions of the topics; unlike `list_topics` this makes no topic by accident."""
-        futures = self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=_left_s(deadline))
+        if not topics:
+            return []
+        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_left_s(deadline))
         found = {
             name: self._calls.result(future, unless=_MISSING, of=f"topic {name}") for name, future in futures.items()
         }
