@@ -79,6 +79,14 @@ async def test_what_is_told_is_answered_and_ages(tmp_path: Path) -> None:
         await eventually(lambda: (aged := watch.answer()) is not None and aged.age_s > answer.age_s)
 
 
+async def test_thousands_of_partitions_are_told_on_one_line(tmp_path: Path) -> None:
+    many = {"partitions": [["in", number, 0, 1] for number in range(6000)], "members": 1}
+    async with watching(tmp_path, json.dumps({"groups": [many], "failed": ""})) as watch:
+        await eventually(watch.answer)
+        assert (answer := watch.answer()) is not None
+        assert (answer.partitions, answer.lag_records) == (6000, 6000)
+
+
 @pytest.mark.parametrize("last", [told(), "no JSON"])
 async def test_an_asker_that_dies_or_raves_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import aiohttp
 import pytest
 
+from pelton import listener
 from pelton.errors import SettingsError
 from pelton.health import Verdict
 from pelton.sidecar import Sidecar
@@ -97,6 +98,17 @@ async def test_a_fault_of_ours_is_told_in_the_log(logged: io.StringIO) -> None:
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         assert answer.status == 500
     assert "ZeroDivisionError" in logged.getvalue()
+    await sidecar.close()
+
+
+async def test_a_connection_that_idles_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "IDLE_S", 0.1)
+    sidecar = Sidecar({}, str, dict)
+    await sidecar.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", sidecar.port)
+    writer.write(b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"{}")  # to its end
+    writer.close()
     await sidecar.close()
 
 

@@ -75,3 +75,6 @@ def test_b17_an_idle_member_is_ready_at_once() -> None:
     assert told.unready
     assert worst.see([], 20.0) == LagStatus()
     assert worst.see(held("stall"), 21.0).unready == ""
+    # What began before the partitions left counts no more.
+    assert worst.see([], 25.0) == LagStatus()
+    assert [worst.see(held("stall"), second).unready != "" for second in (26.0, 35.0, 36.0)] == [False, False, True]
