@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pelton import keeper as keeper_file
 from pelton.care import Care
 from pelton.deadline import Deadline
 from pelton.keeper import Keeper
@@ -52,3 +55,30 @@ async def test_settings_reach_the_worker_outside_its_command_line(capfd: pytest.
     settings, options = (line for line in capfd.readouterr().out.splitlines() if line.startswith(("{", "--")))
     assert settings == '{"password": "hunter2"}'
     assert options == "--settings-fd  --report-fd  --progress-fd  --index "
+
+
+@pytest.mark.parametrize(("slept_s", "replaced"), [((100.0, 1.0), False), ((1.0,) * 100, True)])
+async def test_b05_time_in_which_the_whole_pod_was_frozen_makes_no_worker_hang(
+    monkeypatch: pytest.MonkeyPatch, slept_s: tuple[float, ...], replaced: bool
+) -> None:
+    """Looked at each second, with a limit of ten: a poll loop that is silent hangs, one that could not run does not."""
+    keeper = Keeper(0, (), b"", Care(stall_s=10.0), SupervisorMetrics())
+    clock, ended, sleeps = SimpleNamespace(now_s=1000.0), list[float](), list(slept_s)
+
+    async def end(grace_s: float) -> bool:
+        ended.append(grace_s)
+        return True
+
+    async def sleep(_: float) -> None:
+        clock.now_s += sleeps.pop(0)
+        if not sleeps:
+            progress.slowest_beat_s = clock.now_s  # the one that was frozen goes on
+            keeper.stop()
+
+    progress = SimpleNamespace(slowest_beat_s=1000.0, batch_started_s=0.0, batch_finished_s=0.0, oldest_s=0.0)
+    process: Any = SimpleNamespace(pid=1, progress=progress, end=end, signal=lambda _: None)
+    keeper._process = process
+    monkeypatch.setattr(keeper_file, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(keeper_file, "asyncio", SimpleNamespace(sleep=sleep))
+    await keeper._watch(process)
+    assert bool(ended) is replaced
