@@ -23,6 +23,7 @@ from pelton.kafka_fetch import KAFKA_VERSION
 from pelton.kafka_start import await_ready
 from pelton.local_kafka import LocalKafka
 
+pytest.register_assert_rewrite("tests.broker", "tests.chain")  # a check that tests share says what it found, too
 START_S = 240.0
 BROKER_FOLDERS = {"broker", "chain", "interop"}
 BROKER_FIXTURES = {"brokers", "guarded", "own_kafka"}

@@ -1,5 +1,6 @@
 """A broker that is killed in the middle of transactions, and comes back."""
 
+import os
 import signal
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ from .conftest import Serve, settings_for
 from .outside import Outside
 from .served import Served
 from .test_broker_away import names
-from .traffic import Traffic
+from .traffic import Traffic, freeze_in_transaction
 
 PARTITIONS = 4
 BACK_S = 15.0
@@ -34,16 +35,17 @@ def test_b46_b08_b10_each_record_once_through_a_broker_that_dies_in_mid_transact
         traffic = Traffic(outside, served, PARTITIONS)
         _killed_in_a_transaction(served, kafka, outside, traffic)
         assert served.worker()["restarts"] == 0
-        again = _stopped_without_a_broker(served, kafka, traffic, serve)
+        again = _stopped_without_a_broker(served, kafka, outside, traffic, serve)
         traffic.check(again)
         assert again.stop() == 0
         assert outside.open_transactions(served.sink) == set()
 
 
 def _killed_in_a_transaction(served: Served, kafka: LocalKafka, outside: Outside, traffic: Traffic) -> None:
-    traffic.send(*range(500), sleep_s=0.002)
-    served.eventually(lambda: outside.open_transactions(served.sink))
+    with traffic.flowing(sleep_s=0.002):
+        pid = freeze_in_transaction(served, outside)
     kafka.kill()
+    os.kill(pid, signal.SIGCONT)
     served.eventually(lambda: served.health("ready")[0] == 503)
     assert "scores cannot leave" in served.worker()["reason"] or "waiting" in served.worker()["reason"]
     assert served.health("live")[0] == 200
@@ -56,11 +58,14 @@ def _killed_in_a_transaction(served: Served, kafka: LocalKafka, outside: Outside
     assert served.metric("pelton_sink_retries_total") >= sink["attempts"]
 
 
-def _stopped_without_a_broker(served: Served, kafka: LocalKafka, traffic: Traffic, serve: Serve) -> Served:
+def _stopped_without_a_broker(
+    served: Served, kafka: LocalKafka, outside: Outside, traffic: Traffic, serve: Serve
+) -> Served:
     """What it could not commit is neither lost nor written twice once another one starts."""
-    traffic.send(*range(10_000, 10_300), sleep_s=0.01)
-    served.eventually(lambda: served.age_s("oldest_unfinished"))
+    with traffic.flowing(sleep_s=0.01):
+        pid = freeze_in_transaction(served, outside)
     kafka.kill()
+    os.kill(pid, signal.SIGCONT)
     assert served.stop(signal.SIGTERM, DRAIN_S + 1) == 0
     assert "Traceback" not in served.log_text()
     kafka.up()

@@ -13,7 +13,7 @@ from pelton.topics import create
 from .conftest import Serve, settings_for
 from .outside import Outside, Record
 from .served import Served
-from .traffic import Traffic
+from .traffic import Traffic, freeze_in_transaction
 from .wire import Wire
 
 EXIT_SETTINGS = 2
@@ -61,13 +61,7 @@ def test_b21_worker_goes_on_by_itself_after_its_transaction_timed_out(
     one: Served, traffic: Traffic, outside: Outside
 ) -> None:
     with traffic.flowing():
-        pid = one.pid()
-        while True:
-            one.eventually(lambda: outside.open_transactions(one.sink))
-            os.kill(pid, signal.SIGSTOP)
-            if outside.stays_open(one.sink):
-                break
-            os.kill(pid, signal.SIGCONT)
+        pid = freeze_in_transaction(one, outside)
         one.eventually(lambda: not outside.open_transactions(one.sink))
         os.kill(pid, signal.SIGCONT)
         one.eventually(lambda: one.log(*GIVEN_UP))

@@ -1,6 +1,8 @@
 """Records sent to a served model, one by one or in a flow, and what must have become of each of them."""
 
 import itertools
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +31,19 @@ def meanwhile(act: Callable[[], object], pause_s: float) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def freeze_in_transaction(served: Served, outside: Outside) -> int:
+    """Freeze a worker that has a transaction open which nobody was asked to end; return its pid.
+
+    A broker that dies while it ends one may get wrong how (see DESIGN.md, "Known limits").
+    """
+    while True:
+        served.eventually(lambda: outside.open_transactions(served.sink))
+        pid = served.kill_worker(signal.SIGSTOP)
+        if outside.stays_open(served.sink):
+            return pid
+        os.kill(pid, signal.SIGCONT)
 
 
 class Traffic:

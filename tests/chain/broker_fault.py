@@ -1,4 +1,4 @@
-"""Faults of broker and client that look like ours, when a wait after a restart of the broker never ends."""
+"""Faults of the broker and of the generator of events that look like ours, after a restart of the broker."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +13,8 @@ from pelton.local_kafka import LocalKafka
 T = TypeVar("T")
 SKIPPED = "these partitions are likely deleted already and hence can be skipped"
 """What Kafka 4.4 logs when it starts, takes partitions that have no leader for a moment for deleted ones, and calls a
-transaction ended without having written so into them (see DESIGN.md, "Known limits")."""
+transaction ended without having written so into them (see DESIGN.md, "Known limits"): readers of committed records wait
+there, or see once more what was sent again because the offsets beside it were not committed."""
 
 
 class Spoilt(Exception):
@@ -22,13 +23,10 @@ class Spoilt(Exception):
 
 @contextmanager
 def spoilt_by(why: Callable[[], str]) -> Iterator[None]:
-    """Tell a run spoilt if something inside the block never comes to pass, and `why` has a reason outside of Pelton.
-
-    What has come, and is wrong, is wrong.
-    """
+    """Tell a run spoilt if something inside the block fails, and `why` knows a fault outside of Pelton."""
     try:
         yield
-    except pytest.fail.Exception as error:
+    except (pytest.fail.Exception, AssertionError) as error:
         if reason := why():
             raise Spoilt(f"{reason}: {str(error)[:200]}") from error
         raise
