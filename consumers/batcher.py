@@ -153,9 +153,12 @@ class Batcher:
     def _form(self) -> Batch:
         parts: list[Records] = []
         waited_s = time.monotonic() - self._queue[0].arrived_s
+        by_priority = self._allowed is None and len({records.priority for records in self._queue}) > 1
         room, cost_left = min(self.max_size, self._allowed or self.max_size), self._cost.limit
         hurried = self._latest_s() < self._queue[0].arrived_s + self._max_wait_s
         reason = CloseReason.DEADLINE if hurried else CloseReason.WAIT
+        if by_priority:
+            self._queue = deque(sorted(self._queue, key=_urgency))
         while self._queue:
             head = self._queue.popleft()
             n, cost_left = self._cost.fitting(head, room, cost_left, first=not parts)
@@ -168,6 +171,8 @@ class Batcher:
                 room -= len(head)
             if n == 0 or room == 0 or reason is CloseReason.COST or self._allowed:
                 break
+        if by_priority:  # back as it came: a trial whose earlier records lie behind would never end
+            self._queue = deque(sorted(self._queue, key=_arrival))
         if self._allowed:
             self._allowed -= len(parts[0])
         reason = CloseReason.SIZE if room == 0 else reason
@@ -182,3 +187,11 @@ class Batcher:
         else:
             self.n_records -= sum(map(len, taken))
             self.n_bytes -= sum(records.n_bytes for records in taken)
+
+
+def _urgency(records: Records) -> int:
+    return -records.priority
+
+
+def _arrival(records: Records) -> tuple[float, int]:
+    return records.arrived_s, records.offsets[0]

@@ -1,7 +1,9 @@
 """Requests on their way from the topic to their answers."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -76,6 +78,14 @@ def calls_of(records: Records, patience: Patience) -> list[Call]:
         left_s = min((until_ms - now_ms) / 1000 + patience.skew_s, patience.most_s)
         calls.append(Call(head, origin, records.epoch, offset, records.arrived_s, now_s + left_s))
     return calls
+
+
+def lots(records: Records) -> Iterator[Records]:
+    """Yield the calls of a block as a queue takes them: in their order, and those of one priority together."""
+    for priority, same in groupby(call.head.priority for call in records.events):
+        lot, records = records.split(sum(1 for _ in same))
+        lot.priority, lot.due_s = priority, min(call.deadline_s for call in lot.events)
+        yield lot
 
 
 def _head(message: Message) -> RequestHead:

@@ -17,6 +17,7 @@ from pelton.producers.call_options import CallDetails, CallOptions, OptionsOfCal
 from pelton.producers.request_body import as_bytes, encode_request
 from pelton.producers.switchboard import Switchboard
 from pelton.producers.threaded_client import DRAIN_S
+from pelton.schemas.request import NORMAL_PRIORITY
 
 FULL_S = 0.005
 
@@ -88,6 +89,7 @@ class AsyncRequestReplyClient:
         key: str | bytes | None = None,
         deadline_s: float | None = None,
         traceparent: str | bytes | None = None,
+        priority: int = NORMAL_PRIORITY,
     ) -> Answer:
         """Send one event, or a list of them, and return the future of its score; details as in `RequestReplyClient`.
 
@@ -97,7 +99,7 @@ class AsyncRequestReplyClient:
         if loop is not self._loop:
             raise ClientClosed("the client was started on another event loop, or not at all")
         value, answer = encode_request(inputs, model, params), loop.create_future()
-        call = self._board.begin(value, answer, as_bytes(key), deadline_s, as_bytes(traceparent))
+        call = self._board.begin(value, answer, as_bytes(key), deadline_s, as_bytes(traceparent), priority)
         answer.add_done_callback(lambda done: self._board.cancel(call) if done.cancelled() else None)
         try:
             while not self._board.send(call):

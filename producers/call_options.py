@@ -81,6 +81,7 @@ class CallDetails(TypedDict, total=False):
     key: str | bytes | None
     deadline_s: float | None
     traceparent: str | bytes | None
+    priority: int
 
 
 def connection(kafka: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -94,6 +95,12 @@ def check_deadline(deadline_s: float) -> None:
     """Raise SettingsError for a time limit that no call can have."""
     within = 0 < deadline_s <= MOST_DEADLINE_S
     _check(within, f"deadline_s: must be more than 0 and at most {MOST_DEADLINE_S:g}, not {deadline_s}")
+
+
+def check_call(deadline_s: float, priority: int) -> None:
+    """Raise SettingsError for a time limit or a priority that no call can have."""
+    check_deadline(deadline_s)
+    _check(priority in range(10), f"priority: must be a whole number from 0 to 9, not {priority!r}")
 
 
 def _check(holds: bool, otherwise: str) -> None:

@@ -13,14 +13,14 @@ from pelton.errors import CallCancelled, ClientClosed, KafkaFailure, PeltonError
 from pelton.producers.ambient_trace import trace_headers
 from pelton.producers.call_book import CallBook, Settled, one_more
 from pelton.producers.call_counts import CallCounts
-from pelton.producers.call_options import CallOptions, check_deadline
+from pelton.producers.call_options import CallOptions, check_call
 from pelton.producers.follow_up import FollowUp
 from pelton.producers.forks import own_process_only
 from pelton.producers.pending_calls import Call, CallIds
 from pelton.producers.repeats import Repeats
 from pelton.producers.reply_reader import ReplyReader
 from pelton.producers.request_sender import RequestSender
-from pelton.schemas.request import RequestHead
+from pelton.schemas.request import NORMAL_PRIORITY, RequestHead
 
 log = structlog.get_logger(__name__)
 
@@ -88,18 +88,18 @@ class Switchboard:
         key: bytes | None = None,
         deadline_s: float | None = None,
         traceparent: bytes | None = None,
+        priority: int = NORMAL_PRIORITY,
     ) -> Call:
         """Let a call wait for its answer; `send` it next.
 
-        Raises ClientClosed, CircuitOpen, SettingsError for its deadline, or what has broken the client.
+        Raises ClientClosed, CircuitOpen, SettingsError for deadline or priority, or what has broken the client.
         """
         self._check_open()
-        if deadline_s is None:
-            deadline_s = self.options.deadline_s
-        else:
-            check_deadline(deadline_s)
+        deadline_s = self.options.deadline_s if deadline_s is None else deadline_s
+        check_call(deadline_s, priority)
         call_id, now_s, ends_ms = self._ids.new(), self._clock(), int((time.time() + deadline_s) * 1000)
-        head = RequestHead(call_id, self.options.replies, self._reader.partition, ends_ms, traceparent=traceparent)
+        where = (self.options.replies, self._reader.partition)
+        head = RequestHead(call_id, *where, ends_ms, priority, traceparent=traceparent)
         headers = head.headers() + (trace_headers() if traceparent is None else [])
         call = Call(call_id, value, key or call_id, headers, now_s, now_s + deadline_s, waiter)
         if self.options.hedge and key is None:

@@ -16,6 +16,7 @@ from pelton.producers.call_options import CallDetails, CallOptions, OptionsOfCal
 from pelton.producers.pending_calls import Call
 from pelton.producers.request_body import as_bytes, encode_request
 from pelton.producers.switchboard import Switchboard
+from pelton.schemas.request import NORMAL_PRIORITY
 
 DRAIN_S = 5.0
 FULL_S = 0.02
@@ -111,18 +112,20 @@ class RequestReplyClient:
         key: str | bytes | None = None,
         deadline_s: float | None = None,
         traceparent: str | bytes | None = None,
+        priority: int = NORMAL_PRIORITY,
     ) -> CallFuture:
         """Send one event, or a list of them, and return the future of its score.
 
         `model` is `name` or `name@version`. Calls of one `key` go to one partition. `deadline_s` is how many seconds
-        the answer is waited for: 10 unless told, 600 at most. When the producer's queue is full this waits for room.
-
-        What the future raises is what `call` raises; callbacks of it run in the thread that reads answers, so keep them
-        short. Raises InvalidRequest, CircuitOpen or ClientClosed at once.
+        the answer is waited for: 10 unless told, 600 at most. Of calls that queue the highest `priority` (0 to 9) goes
+        first. While the producer's queue is full this waits. The future raises what `call` raises; its callbacks run in
+        the thread that reads answers: keep them short. Raises InvalidRequest, CircuitOpen, ClientClosed, or
+        SettingsError for a deadline or priority that cannot be.
         """
         future = CallFuture(self._board)
         value = encode_request(inputs, model, params)
-        future.call = call = self._board.begin(value, future, as_bytes(key), deadline_s, as_bytes(traceparent))
+        told = (as_bytes(key), deadline_s, as_bytes(traceparent), priority)
+        future.call = call = self._board.begin(value, future, *told)
         while not self._board.send(call):
             self._board.serve(FULL_S)
             if self._board.now_s() >= call.until_s:

@@ -13,7 +13,7 @@ from pelton.commits import Commits
 from pelton.consumers.assignment import Partition
 from pelton.consumers.batch import Batch
 from pelton.consumers.batcher import Batcher
-from pelton.consumers.calls import Call, Patience, calls_of
+from pelton.consumers.calls import Call, Patience, calls_of, lots
 from pelton.consumers.intake import Intake
 from pelton.consumers.offsets import Offsets
 from pelton.consumers.repeats import Repeats
@@ -150,10 +150,8 @@ class Desk:
                 self._count([self._answer(call, fate)])
             elif isinstance(fate, bytes):
                 self._reply([call], fate)
-        if kept:
-            block = records.select(kept)
-            block.due_s = min(call.deadline_s for call in block.events)
-            self.batcher.put(block)
+        for lot in lots(records.select(kept)) if kept else ():
+            self.batcher.put(lot)
 
     def _of(self, records: Records) -> Iterable[tuple[Call, Any]]:
         """Yield each call of a block with what stands in its place: itself, or why it is not to be scored."""

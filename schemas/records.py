@@ -36,7 +36,8 @@ class Records:
     """Records of one topic partition, polled under one assignment: equal-length columns in offset order.
 
     `events[i]` is a decoded event (a msgspec Struct), a `Rejection` or `TOMBSTONE`. `n_bytes` counts keys and
-    values; `arrived_s`, and `due_s` by which somebody wants the first of them, are on the monotonic clock.
+    values; `arrived_s`, and `due_s` by which somebody wants the first of them, are on the monotonic clock. Of blocks in
+    one queue those of the highest `priority` go first.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class Records:
     n_bytes: int
     arrived_s: float
     due_s: float = math.inf
+    priority: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -80,4 +82,5 @@ class Records:
             n_bytes=n_bytes,
             arrived_s=self.arrived_s,
             due_s=self.due_s,
+            priority=self.priority,
         )

@@ -14,6 +14,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 _INT32: Final = struct.Struct(">i")
 _LATEST_MS: Final = 2**53
+NORMAL_PRIORITY: Final = 4
 
 
 class Request(BaseModel):
@@ -41,6 +42,8 @@ class RequestHead(msgspec.Struct, frozen=True):
     reply_partition: int | None = None
     deadline_ms: int | None = None
     """Milliseconds since the epoch, by the caller's clock."""
+    priority: int = NORMAL_PRIORITY
+    """From 0 to 9, the most urgent: the numbers of JMS."""
     cancels: bool = False
     traceparent: bytes | None = None
     tracestate: bytes | None = None
@@ -58,6 +61,8 @@ class RequestHead(msgspec.Struct, frozen=True):
             written.append((headers.REPLY_PARTITION, _INT32.pack(self.reply_partition)))
         if self.deadline_ms is not None:
             written.append((headers.DEADLINE, str(self.deadline_ms).encode()))
+        if self.priority != NORMAL_PRIORITY:
+            written.append((headers.PRIORITY, b"%d" % self.priority))
         if self.cancels:
             written.append((headers.CANCEL, b"1"))
         if self.traceparent is not None:
@@ -79,6 +84,7 @@ def read_head(given: Iterable[tuple[str, bytes | None]] | None) -> RequestHead:
         reply_topic=_text(found, headers.REPLY_TOPIC, faults),
         reply_partition=_int32(found, headers.REPLY_PARTITION, faults),
         deadline_ms=_digits(found, headers.DEADLINE, faults),
+        priority=_digit(found, headers.PRIORITY, faults),
         cancels=headers.CANCEL in found,
         traceparent=found.get(headers.TRACEPARENT),
         tracestate=found.get(headers.TRACESTATE),
@@ -111,4 +117,14 @@ def _digits(found: dict[str, Any], name: str, faults: list[str]) -> int | None:
     if not value.isdigit() or len(value) > 20 or int(value) > _LATEST_MS:
         faults.append(f"{name} is not a number of milliseconds since the epoch")
         return None
+    return int(value)
+
+
+def _digit(found: dict[str, Any], name: str, faults: list[str]) -> int:
+    value = found.get(name)
+    if value is None:
+        return NORMAL_PRIORITY
+    if not value.isdigit() or len(value) != 1:
+        faults.append(f"{name} is not a digit from 0 to 9")
+        return NORMAL_PRIORITY
     return int(value)

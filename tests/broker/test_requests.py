@@ -90,6 +90,20 @@ def test_b38_what_is_taken_back_is_left_out_and_the_others_are_answered(
     assert (len(gone), len(kept)) == (0, 5)
 
 
+def test_the_most_urgent_of_those_that_queue_are_answered_first(asked: Desk, hold: Hold) -> None:
+    answered: list[int] = []
+    with asked.client() as client:
+        held = client.submit({"x": 1, "hold": hold.file})
+        asked.served.eventually(hold.reached)
+        futures = [client.submit({"x": x}, priority=x % 3 + 3) for x in range(24)]
+        for x, future in enumerate(futures):
+            future.add_done_callback(lambda _, x=x: answered.append(x))
+        asked.served.eventually(lambda: asked.served.metric("pelton_queue_records") == 24)
+        hold.release()
+        assert [future.result(20) for future in [held, *futures]] == [2, *range(0, 48, 2)]
+    assert [x % 3 for x in answered] == [2] * 8 + [1] * 8 + [0] * 8
+
+
 def test_b44_a_repeat_gets_the_same_bytes_and_is_computed_once(asked: Desk, tmp_path: Path) -> None:
     calls, repeats = Calls(tmp_path), asked.served.metric("pelton_repeats_total")
     question = asked.record({"x": 7, "hold": calls.file})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pelton.consumers import calls as module
-from pelton.consumers.calls import Call, Patience, calls_of
+from pelton.consumers.calls import Call, Patience, calls_of, lots
 from pelton.schemas.records import Records
 from pelton.schemas.request import RequestHead
 from pelton.testing import make_message
@@ -97,6 +97,15 @@ def test_each_record_is_a_call_that_knows_its_place() -> None:
     assert (first.offset, second.offset) == (7, 8)
     assert (first.origin, first.epoch, first.arrived_s) == (("asked", 3), 4, NOW_S - 0.5)
     assert (len(first), first.single, first.cancelled) == (0, True, False)
+
+
+def test_lots_are_in_order_each_of_one_priority_with_its_own_deadline() -> None:
+    told = [(9, 5_000), (9, 3_000), (4, 8_000), (9, 7_000)]
+    headers = [[("pelton-priority", b"%d" % n), ("pelton-deadline", b"%d" % (NOW_MS + ms))] for n, ms in told]
+    records = Records("asked", 3, 4, [make_message(b"", headers=each) for each in headers], [5, 6, 8, 9], [], 40, NOW_S)
+    records.events = calls_of(records, PATIENCE)
+    found = [(lot.priority, lot.offsets, round(lot.due_s - NOW_S, 3), lot.n_bytes) for lot in lots(records)]
+    assert found == [(9, [5, 6], 5.0, 20), (4, [8], 10.0, 10), (9, [9], 9.0, 10)]
 
 
 def test_an_address_is_id_topic_and_partition() -> None:

@@ -89,6 +89,19 @@ def test_a_deadline_has_bounds(deadline_s: float) -> None:
         Caller(deadline_s=deadline_s)
 
 
+@pytest.mark.parametrize("priority", [0, 3, 9])
+def test_a_priority_goes_along_as_a_digit(priority: int) -> None:
+    caller = Caller()
+    (request,) = caller.requests(caller.call(priority=priority))
+    assert dict(request.headers())["pelton-priority"] == b"%d" % priority
+
+
+@pytest.mark.parametrize("priority", [-1, 10, 2.5, None, "9"])
+def test_a_priority_has_bounds(priority: Any) -> None:
+    with pytest.raises(SettingsError, match="priority"):
+        Caller().call(priority=priority)
+
+
 def test_without_a_word_a_call_waits_ten_seconds() -> None:
     caller = Caller(repeats=0)
     call = caller.call()

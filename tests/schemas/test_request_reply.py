@@ -30,7 +30,8 @@ def test_written_as_spring_kafka_writes_them() -> None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    head = RequestHead(b"\xff\x00", "t", 2**31 - 1, 1_700_000_000_123, cancels=True, traceparent=b"00-aa-bb-01")
+    head = RequestHead(b"\xff\x00", "t", 2**31 - 1, 1_700_000_000_123, 7, cancels=True, traceparent=b"00-aa-bb-01")
+    assert ("pelton-priority", b"7") in head.headers()
     assert ("pelton-deadline", b"1700000000123") in head.headers()
     assert read_head([(name, bytes(value)) for name, value in head.headers() if isinstance(value, bytes)]) == head
 
@@ -55,6 +56,10 @@ def test_of_a_header_given_twice_the_last_counts() -> None:
         ("pelton-deadline", b""),
         ("pelton-deadline", b"-1"),
         ("pelton-deadline", b"9" * 5000),
+        ("pelton-priority", b""),
+        ("pelton-priority", b"10"),
+        ("pelton-priority", b"-1"),
+        ("pelton-priority", "٣".encode()),
     ],
 )
 def test_b33_what_cannot_be_read_is_named_and_the_rest_is_there(name: str, value: bytes) -> None:
