@@ -51,5 +51,8 @@ def encode_value(body: Any) -> bytes:
 
 
 def as_bytes(text: str | bytes | None) -> bytes | None:
-    """Return text in UTF-8, and bytes as they are."""
-    return text.encode() if isinstance(text, str) else text
+    """Return text in UTF-8, and bytes as they are; raises InvalidRequest for text that UTF-8 does not have."""
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:  # half of a surrogate pair
+        raise InvalidRequest(f"malformed: no UTF-8: {error.reason}", code=Code.MALFORMED) from error

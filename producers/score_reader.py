@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from pydantic import ConfigDict, ValidationError
 
 from pelton.deadline import Deadline
-from pelton.errors import AccessDenied, BrokerUnavailable, KafkaFailure, SettingsError, TopicMissing
+from pelton.errors import AccessDenied, BrokerUnavailable, ClientClosed, KafkaFailure, SettingsError, TopicMissing
 from pelton.kafka_errors import Complaints, ErrorLog, failure, of_settings
 from pelton.producers.call_options import connection
 from pelton.producers.request_sender import librdkafka_log
@@ -98,9 +98,9 @@ class ScoreReader:
             raise
 
     def __iter__(self) -> Iterator[ReadScore]:
-        """Yield scores in the order of each partition; raises KafkaFailure when no more can be read."""
+        """Yield scores in the order of each partition; raises KafkaFailure or ClientClosed when no more can be read."""
         while self._follow or self._left:
-            for message in self._consumer.consume(AT_ONCE, WAIT_S):
+            for message in self._consume():
                 if error := message.error():
                     self._judge(error)
                 elif read := self._read(message):
@@ -120,6 +120,12 @@ class ScoreReader:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
+
+    def _consume(self) -> list[Message]:
+        try:
+            return self._consumer.consume(AT_ONCE, WAIT_S)
+        except RuntimeError as closed:
+            raise ClientClosed("the reader is closed") from closed
 
     def _assign(self, start: str, deadline: Deadline) -> dict[int, int]:
         """Begin reading every partition; return where each ends that has something to read."""

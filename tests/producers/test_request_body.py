@@ -9,7 +9,7 @@ import pytest
 
 from pelton.errors import InvalidRequest, SettingsError
 from pelton.producers.call_options import CallOptions, OptionsOfCalls
-from pelton.producers.request_body import encode_request
+from pelton.producers.request_body import as_bytes, encode_request
 from pelton.schemas.request import Request
 
 
@@ -91,3 +91,9 @@ def test_b35_options_that_cannot_work_are_refused_by_name(wrong: dict[str, Any],
     CallOptions(**RIGHT)
     with pytest.raises(SettingsError, match=f"^{named}: "):
         CallOptions(**RIGHT | wrong)
+
+
+def test_a_key_is_text_or_bytes_and_never_half_a_character() -> None:
+    assert [as_bytes(key) for key in ("é", b"\xff", None)] == [b"\xc3\xa9", b"\xff", None]
+    with pytest.raises(InvalidRequest, match="malformed"):
+        as_bytes("\ud800")

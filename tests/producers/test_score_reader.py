@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from pelton.errors import AccessDenied, BrokerUnavailable, SettingsError, TopicMissing
+from pelton.errors import AccessDenied, BrokerUnavailable, ClientClosed, SettingsError, TopicMissing
 from pelton.producers import score_reader
 from pelton.producers.score_reader import ScoreReader
 from pelton.testing import FakeKafka
@@ -43,6 +43,15 @@ def test_only_the_last_million_are_remembered(kafka: FakeKafka, monkeypatch: pyt
     for number in (1, 2, 3, 1, 4, 1):
         write(kafka, number)
     assert [each.score.event_id for each in read(kafka)] == ["e-1", "e-2", "e-3", "e-4", "e-1"]
+
+
+def test_a_closed_reader_says_so(kafka: FakeKafka) -> None:
+    write(kafka, 1)
+    with read(kafka, follow=True) as reader:
+        scores = iter(reader)
+        assert next(scores).score.event_id == "e-1"
+    with pytest.raises(ClientClosed):
+        next(scores)
 
 
 def test_what_may_not_be_read_ends_the_reading(kafka: FakeKafka) -> None:
