@@ -29,7 +29,7 @@ from pelton.states import WorkerState
 
 log = structlog.get_logger(__name__)
 
-LAST_WORDS_S = 0.3
+LAST_WORDS_S = 2.0
 LOOK_UP_S = 5.0
 RETRY_S = (0.5, 1.0, 2.0, 5.0)
 

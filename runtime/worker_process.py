@@ -15,7 +15,7 @@ from pelton.reports import Report, decode_report
 log = structlog.get_logger(__name__)
 
 _LINE_BYTES = 32 * 2**20
-_LAST_WORDS_S = 0.5
+_LAST_WORDS_S = 2.0
 _DEATH_S = 10.0
 
 
