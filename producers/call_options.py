@@ -13,6 +13,7 @@ DEADLINE_S = 10.0
 MOST_DEADLINE_S = 600.0
 """The longest a call may wait."""
 MOST_REPEATS = 3
+_PRIORITIES = range(10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +94,15 @@ def connection(kafka: str | Mapping[str, Any]) -> dict[str, Any]:
 
 def check_deadline(deadline_s: float) -> None:
     """Raise SettingsError for a time limit that no call can have."""
-    within = 0 < deadline_s <= MOST_DEADLINE_S
-    _check(within, f"deadline_s: must be more than 0 and at most {MOST_DEADLINE_S:g}, not {deadline_s}")
+    if not 0 < deadline_s <= MOST_DEADLINE_S:
+        raise SettingsError(f"deadline_s: must be more than 0 and at most {MOST_DEADLINE_S:g}, not {deadline_s}")
 
 
 def check_call(deadline_s: float, priority: int) -> None:
     """Raise SettingsError for a time limit or a priority that no call can have."""
     check_deadline(deadline_s)
-    _check(priority in range(10), f"priority: must be a whole number from 0 to 9, not {priority!r}")
+    if priority not in _PRIORITIES:
+        raise SettingsError(f"priority: must be a whole number from 0 to 9, not {priority!r}")
 
 
 def _check(holds: bool, otherwise: str) -> None:
